@@ -1,0 +1,99 @@
+import { type CleanedEnv, cleanEnv, EnvError, makeValidator, type ValidatorSpec } from "envalid";
+
+/** A configuration that can't be used. Its message is one line that names every bad variable. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** Environment variables by name, each with its validator: `intVar`, `urlVar`, `textVar` … */
+export type ConfigSpec = Readonly<Record<string, ValidatorSpec<unknown>>>;
+
+/**
+ * Reads and checks the variables of `spec`. A variable set to the empty string counts as unset.
+ * Throws ConfigError with one line that names each variable that is missing or malformed, and why.
+ */
+export function readConfig<S extends ConfigSpec>(
+  spec: S,
+  env: NodeJS.ProcessEnv = process.env,
+): CleanedEnv<S> {
+  const present = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ""),
+  );
+  return cleanEnv(present, spec, {
+    reporter: ({ errors }) => {
+      const lines = Object.entries(errors).map(([name, error]) => describe(name, error));
+      if (lines.length > 0) throw new ConfigError(`configuration: ${lines.join("; ")}`);
+    },
+  });
+}
+
+function describe(name: string, error: unknown): string {
+  if (error instanceof EnvError && error.message !== "") return `${name} ${error.message}`;
+  return `${name} is required`;
+}
+
+/** A whole number from `min` to `max`, both included. */
+export function intVar(min: number, max: number) {
+  return makeValidator<number>((text) => {
+    const value = Number(text);
+    if (!/^-?\d+$/.test(text) || value < min || value > max) {
+      throw new EnvError(`must be a whole number from ${min} to ${max}`);
+    }
+    return value;
+  });
+}
+
+/** A TCP port; 0 lets the system choose one. */
+export const portVar = intVar(0, 65535);
+
+/** A duration in milliseconds, at least 1 and at most a day. */
+export const millisecondsVar = intVar(1, 86_400_000);
+
+/** Any text that is not empty. */
+export const textVar = makeValidator<string>((text) => text);
+
+/** An absolute http or https URL; a slash at its end is dropped. */
+export const httpUrlVar = makeValidator<string>((text) => {
+  const url = URL.parse(text);
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new EnvError("must be an http(s) URL");
+  return text.replace(/\/+$/, "");
+});
+
+/** A PostgreSQL connection URL. The value is a secret and stands in no message. */
+export const databaseUrlVar = makeValidator<string>((text) => {
+  if (!["postgres:", "postgresql:"].includes(URL.parse(text)?.protocol ?? "")) {
+    throw new EnvError("must be a postgres:// URL");
+  }
+  return text;
+});
+
+/** One of the listed words. */
+export function wordVar<const W extends string>(words: readonly W[]) {
+  return makeValidator<W>((text) => {
+    const word = words.find((candidate) => candidate === text);
+    if (word === undefined) throw new EnvError(`must be one of ${words.join(", ")}`);
+    return word;
+  });
+}
+
+/** A list of texts separated by commas; blanks around them are dropped. */
+export const listVar = makeValidator<readonly string[]>((text) =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== ""),
+);
+
+/** Amount of US dollars, such as `10` or `2.50`, as text; lib/money turns it into nano-USD. */
+export const usdVar = makeValidator<string>((text) => {
+  if (!/^\d{1,9}(\.\d{1,9})?$/.test(text))
+    throw new EnvError("must be an amount of US dollars such as 10 or 2.50");
+  return text;
+});
+
+/** The variables that every process reads. */
+export const processSpec = {
+  LOG_LEVEL: wordVar(["trace", "debug", "info", "warn", "error", "fatal"])({ default: "info" }),
+  DRAIN_DELAY_MS: intVar(0, 600_000)({ default: 5000 }),
+} as const;

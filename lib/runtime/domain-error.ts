@@ -1,0 +1,121 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type ErrorDetail,
+  ErrorDetailSchema,
+  ErrorReason,
+  type FailedAttempt,
+  FailedAttemptSchema,
+  type FieldIssue,
+  FieldIssueSchema,
+} from "../../gen/media/error/v1/error_reason_pb.ts";
+import { codeOfReason, reasonOfCode } from "./error-code.ts";
+
+/** One fault in a request: `path` is dotted and empty for the body as a whole. */
+export type Issue = Pick<FieldIssue, "path" | "message">;
+
+/** One failed try at a provider; `providerStatus` is 0 when it gave none. */
+export type AttemptFailure = Pick<FailedAttempt, "providerName" | "endpointId" | "providerStatus" | "reason">;
+
+/** What a DomainError may carry besides its reason. */
+export interface DomainErrorOptions {
+  /** For the log, never for the caller. */
+  cause?: unknown;
+  issues?: readonly Issue[];
+  attempts?: readonly AttemptFailure[];
+  retryAfterMs?: number;
+  generationId?: string;
+}
+
+/** Most issues that one error names. */
+const maxIssues = 20;
+
+/**
+ * The one error that handlers throw on purpose: a reason of the closed list and what helps to act on it.
+ * Everything else that is thrown is a bug and becomes `internal`.
+ */
+export class DomainError extends Error {
+  override readonly name = "DomainError";
+  readonly reason: ErrorReason;
+  readonly issues: readonly Issue[];
+  readonly attempts: readonly AttemptFailure[];
+  readonly retryAfterMs: number | undefined;
+  readonly generationId: string;
+
+  constructor(reason: ErrorReason, message: string, options: DomainErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.reason = reason;
+    this.issues = (options.issues ?? []).slice(0, maxIssues);
+    this.attempts = options.attempts ?? [];
+    this.retryAfterMs = options.retryAfterMs;
+    this.generationId = options.generationId ?? "";
+  }
+
+  /** A request that breaks the contract, with the faults found. */
+  static invalid(issues: readonly Issue[], reason: ErrorReason = ErrorReason.INVALID_BODY): DomainError {
+    const first = issues[0];
+    const message = first === undefined ? "invalid request" : `${first.path || "body"}: ${first.message}`;
+    return new DomainError(reason, message, { issues });
+  }
+
+  /**
+   * Any thrown value as a DomainError: our own detail of a ConnectError where it has one, else the reason that its
+   * code stands for, else `internal` with the value as cause.
+   */
+  static from(thrown: unknown): DomainError {
+    if (thrown instanceof DomainError) return thrown;
+    if (!(thrown instanceof ConnectError)) {
+      return new DomainError(ErrorReason.INTERNAL, "internal error", { cause: thrown });
+    }
+    const detail = thrown.findDetails(ErrorDetailSchema)[0];
+    if (detail === undefined) {
+      return new DomainError(reasonOfCode(thrown.code), thrown.rawMessage, { cause: thrown });
+    }
+    return new DomainError(detail.reason, thrown.rawMessage, { cause: thrown, ...optionsOfDetail(detail) });
+  }
+
+  /** The same error, naming the generation that failed. */
+  withGenerationId(generationId: string): DomainError {
+    const { cause, issues, attempts, retryAfterMs } = this;
+    return new DomainError(this.reason, this.message, {
+      cause,
+      issues,
+      attempts,
+      generationId,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  }
+
+  /** As it travels between processes: the reason's Connect code and an ErrorDetail. The cause stays behind. */
+  toConnectError(): ConnectError {
+    const error = new ConnectError(this.message, codeOfReason(this.reason));
+    error.details.push({ desc: ErrorDetailSchema, value: this.#toDetail() });
+    error.cause = this;
+    return error;
+  }
+
+  #toDetail(): ErrorDetail {
+    return create(ErrorDetailSchema, {
+      reason: this.reason,
+      issues: this.issues.map((issue) => create(FieldIssueSchema, issue)),
+      attempts: this.attempts.map((attempt) => create(FailedAttemptSchema, attempt)),
+      ...(this.retryAfterMs === undefined ? {} : { retryAfterMs: BigInt(Math.ceil(this.retryAfterMs)) }),
+      generationId: this.generationId,
+    });
+  }
+}
+
+function optionsOfDetail(detail: ErrorDetail): DomainErrorOptions {
+  return {
+    issues: detail.issues,
+    attempts: detail.attempts,
+    generationId: detail.generationId,
+    ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: Number(detail.retryAfterMs) }),
+  };
+}
+
+/** The code of a thrown value as a client of this system would see it. */
+export function codeOfThrown(thrown: unknown): Code {
+  if (thrown instanceof ConnectError) return thrown.code;
+  return thrown instanceof DomainError ? codeOfReason(thrown.reason) : Code.Internal;
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "../../gen/health/v1/health_pb.ts";
+import type { NodeRequest, NodeResponse } from "./port-listener.ts";
+import type { RegisterRoutes } from "./rpc-handler.ts";
+
+/** Says what keeps a process from serving; an empty list means ready. Must answer quickly. */
+export type Readiness = () => Promise<readonly string[]>;
+
+/** Name that grpc.health.v1 answers liveness for; the empty name and service names answer readiness. */
+export const livenessService = "liveness";
+
+const watchIntervalMs = 1000;
+
+/** Whether a process lives and may be sent work, over HTTP (`/healthz`, `/readyz`) and grpc.health.v1. */
+export class ProcessHealth {
+  readonly #readiness: Readiness;
+  #draining = false;
+
+  constructor(readiness: Readiness) {
+    this.#readiness = readiness;
+  }
+
+  /** From now on the process is not ready, whatever else holds. */
+  startDraining(): void {
+    this.#draining = true;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** What keeps the process from serving. A readiness check that throws is such a thing itself. */
+  async problems(): Promise<readonly string[]> {
+    if (this.#draining) return ["draining"];
+    try {
+      return await this.#readiness();
+    } catch {
+      return ["readiness check failed"];
+    }
+  }
+
+  /** Answers `/healthz` (the process lives) and `/readyz` (503 with the problems when not ready); false for the rest. */
+  answer(request: NodeRequest, response: NodeResponse): boolean {
+    if (request.method !== "GET" && request.method !== "HEAD") return false;
+    if (request.url === "/healthz") {
+      writeJson(response, 200, { status: "ok" });
+      return true;
+    }
+    if (request.url !== "/readyz") return false;
+    void this.problems().then((problems) => {
+      const ready = problems.length === 0;
+      writeJson(response, ready ? 200 : 503, ready ? { status: "ready" } : { status: "not ready", problems });
+    });
+    return true;
+  }
+
+  /** grpc.health.v1 for the named services. */
+  routes(serviceNames: readonly string[]): RegisterRoutes {
+    const known = new Set(["", livenessService, ...serviceNames]);
+    const status = async (service: string) => {
+      if (!known.has(service)) return undefined;
+      if (service === livenessService) return ServingStatus.SERVING;
+      return (await this.problems()).length === 0 ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+    };
+    return (router) =>
+      router.service(Health, {
+        async check({ service }) {
+          const now = await status(service);
+          if (now === undefined) throw new ConnectError("unknown service", Code.NotFound);
+          return { status: now };
+        },
+        async list() {
+          const names = [...known];
+          const statuses = await Promise.all(
+            names.map(async (name) => [name, { status: await status(name) }] as const),
+          );
+          return { statuses: Object.fromEntries(statuses) as Record<string, { status: ServingStatus }> };
+        },
+        async *watch({ service }, { signal }) {
+          let last: ServingStatus | undefined;
+          while (!signal.aborted) {
+            const now = (await status(service)) ?? ServingStatus.SERVICE_UNKNOWN;
+            if (now !== last) yield { status: now };
+            last = now;
+            await delay(watchIntervalMs, undefined, { signal, ref: false }).catch(() => undefined);
+          }
+        },
+      });
+  }
+}
+
+function writeJson(response: NodeResponse, status: number, body: object): void {
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.end(`${JSON.stringify(body)}\n`);
+}

@@ -1,0 +1,45 @@
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+
+/** A structured logger: one JSON object a line. */
+export type Log = Logger;
+
+/** Fields that may hold a secret or a person's text; they are cut out wherever they stand in a log object. */
+const secretFields = [
+  "authorization",
+  "apiKey",
+  "secret",
+  "token",
+  "password",
+  "input",
+  "prompt",
+  "headers",
+  "body",
+];
+
+/** Options of a process's logger. */
+export interface LogOptions {
+  /** The process: `gateway`, `speech`, … */
+  name: string;
+  level: string;
+  /** Where lines go; stdout unless given. */
+  destination?: DestinationStream;
+}
+
+/**
+ * Makes the logger of a process. Errors are written with type, message, stack and cause; fields named like secrets or
+ * like people's texts are replaced, at the top of an object and one level below it.
+ */
+export function createLog({ name, level, destination }: LogOptions): Log {
+  const options = {
+    name,
+    level,
+    base: { process: name },
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
+  };
+  return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+/** A logger that writes nothing, for tests and commands. */
+export const silentLog: Log = pino({ level: "silent" });

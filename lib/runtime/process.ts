@@ -1,0 +1,58 @@
+import { ConfigError } from "./config.ts";
+import type { Log } from "./log.ts";
+
+/** A process that runs until it is told to stop. */
+export interface RunningProcess {
+  readonly log: Log;
+  /** Drains and closes everything; called once. */
+  stop(): Promise<void>;
+}
+
+/** A start that can't succeed for a reason that its operator can mend; the message is one clear line. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+}
+
+/**
+ * Runs a process: starts it, stops it on SIGTERM or SIGINT and exits 0, exits 1 with one line on stderr when it can't
+ * start, and 1 with a log line when something was thrown that nobody caught. A second signal exits at once.
+ */
+export async function runProcess(start: () => Promise<RunningProcess>): Promise<void> {
+  let stopping = false;
+  let running: RunningProcess | undefined;
+  const stop = () => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    if (running === undefined) process.exit(0);
+    running.stop().then(
+      () => process.exit(0),
+      (thrown: unknown) => {
+        running?.log.error({ err: thrown }, "stopping failed");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", stop).on("SIGINT", stop);
+  process.on("uncaughtException", (thrown) => {
+    if (running === undefined) process.stderr.write(`${startFailure(thrown)}\n`);
+    else running.log.fatal({ err: thrown }, "uncaught exception");
+    process.exit(1);
+  });
+  try {
+    running = await start();
+  } catch (thrown) {
+    process.stderr.write(`${startFailure(thrown)}\n`);
+    process.exit(1);
+  }
+}
+
+/** Why a start failed, in one line for the operator. */
+export function startFailure(thrown: unknown): string {
+  if (thrown instanceof ConfigError || thrown instanceof StartError) return `error: ${thrown.message}`;
+  const { code, address, port, path } = thrown as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === "EADDRINUSE") return `error: port ${port} on ${address} is in use; set another one`;
+  if (code === "EACCES" && port !== undefined)
+    return `error: port ${port} on ${address} may not be opened by this user`;
+  if (code === "EACCES" || code === "EROFS") return `error: ${path} is not writable`;
+  return `error: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`;
+}

@@ -1,0 +1,92 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { DescService } from "@bufbuild/protobuf";
+import { answerPreflight } from "./cors.ts";
+import { ProcessHealth, type Readiness } from "./health.ts";
+import type { Log } from "./log.ts";
+import {
+  listenOnPort,
+  type NodeRequest,
+  type NodeResponse,
+  type PortListenerOptions,
+} from "./port-listener.ts";
+import { reflectionRoutes } from "./reflection.ts";
+import {
+  createRpcHandler,
+  defaultMessageLimits,
+  type MessageLimits,
+  type RegisterRoutes,
+} from "./rpc-handler.ts";
+
+/** What a process serves on its RPC port. */
+export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "port" | "tls"> {
+  /** The services that reflection and health name. */
+  services: readonly DescService[];
+  /** Registers their handlers, with their interceptors. */
+  routes: RegisterRoutes;
+  /** Defaults to 1 MiB a message each way. */
+  limits?: MessageLimits;
+  readiness: Readiness;
+  /** Origins whose pages may call over Connect and gRPC-Web; none unless given. */
+  corsOrigins?: readonly string[];
+  log: Log;
+}
+
+/** How a server goes down: unready but accepting for `delayMs`, then at most `timeoutMs` for what still runs. */
+export interface DrainOptions {
+  delayMs: number;
+  timeoutMs: number;
+}
+
+/** A running RPC port. */
+export interface RpcServer {
+  readonly port: number;
+  readonly health: ProcessHealth;
+  /** Resolves when every call has ended or was cut at the limit. */
+  drain(options: DrainOptions): Promise<void>;
+}
+
+/**
+ * Serves RPCs on one port: Connect and gRPC-Web over HTTP/1.1 and HTTP/2, gRPC over HTTP/2, reflection,
+ * grpc.health.v1, and `/healthz` and `/readyz` for probes.
+ */
+export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
+  const health = new ProcessHealth(options.readiness);
+  const open = [
+    health.routes(options.services.map(({ typeName }) => typeName)),
+    reflectionRoutes(options.services),
+  ];
+  const handle = createRpcHandler(
+    (router) => {
+      options.routes(router);
+      for (const register of open) register(router);
+    },
+    options.limits ?? defaultMessageLimits,
+    options.log,
+    (request, response) => answerOther(health, request, response),
+  );
+  const listener = await listenOnPort({
+    host: options.host,
+    port: options.port,
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    handle(request, response) {
+      if (health.draining && request.httpVersionMajor === 1) response.setHeader("connection", "close");
+      if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
+    },
+  });
+  return {
+    port: listener.port,
+    health,
+    async drain({ delayMs, timeoutMs }) {
+      health.startDraining();
+      if (delayMs > 0) await delay(delayMs);
+      await listener.close(timeoutMs);
+    },
+  };
+}
+
+function answerOther(health: ProcessHealth, request: NodeRequest, response: NodeResponse): void {
+  if (health.answer(request, response)) return;
+  response.statusCode = 404;
+  response.setHeader("content-type", "application/json");
+  response.end('{"code":"unimplemented","message":"no such RPC"}\n');
+}

@@ -1,0 +1,152 @@
+/**
+ * What an upstream provider is to this system. An adapter turns one call into one upstream request and its answer into
+ * a stream; it knows nothing of accounts, routing, retries or money. This file imports nothing of ours.
+ *
+ * 1. An adapter makes exactly one attempt: no retry, no fallback, no catalogue look-up.
+ * 2. It resolves once the upstream has accepted the call, and its audio yields bytes as they arrive: it never waits to
+ *    fill a buffer and never reads far ahead of its consumer.
+ * 3. Aborting `context.signal`, or returning from the audio early, ends the upstream request at once.
+ * 4. It throws ProviderError only, with the upstream's own text in `cause` and nowhere else.
+ * 5. A clean end of the audio means that the answer is whole; anything else throws.
+ */
+
+/** Encodings of audio: MPEG layer III frames, or signed 16-bit little-endian samples. */
+export type AudioFormat = "mp3" | "pcm";
+
+/** What went wrong with an attempt. */
+export type ProviderErrorKind =
+  /** The upstream says that the request is wrong: the caller's fault, if our catalogue is right. */
+  | "invalid_request"
+  /** The text has nothing that can be spoken. */
+  | "nothing_to_speak"
+  /** Refused by the upstream's usage policy. */
+  | "content_policy"
+  /** The upstream refuses our credentials, plan or balance. */
+  | "credentials"
+  /** The upstream limits or sheds load (its 429, 503 with retry-after, 529), or our own engine is full. */
+  | "overloaded"
+  /** The upstream was too slow: its own time-out status, or one of our deadlines. */
+  | "timeout"
+  /** No connection, or it broke before the end. */
+  | "network"
+  /** The upstream failed (its 5xx). */
+  | "upstream"
+  /** The upstream answered with something that its contract does not allow. */
+  | "bad_answer";
+
+/** What else is known about a failed attempt. */
+export interface ProviderErrorOptions {
+  /** The upstream's HTTP status; leave out when it gave none. */
+  status?: number;
+  /** How long the upstream asked to wait, milliseconds. */
+  retryAfterMs?: number;
+  /** The upstream's own words or the thrown error: for the log, never for callers. */
+  cause?: unknown;
+}
+
+/** Kinds after which another endpoint may do better. */
+const retryableKinds: ReadonlySet<ProviderErrorKind> = new Set([
+  "credentials",
+  "overloaded",
+  "timeout",
+  "network",
+  "upstream",
+  "bad_answer",
+]);
+
+/** The one error that adapters throw. */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+  readonly kind: ProviderErrorKind;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: ProviderErrorKind, message: string, options: ProviderErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  /** Whether another endpoint may be tried. */
+  get retryable(): boolean {
+    return retryableKinds.has(this.kind);
+  }
+}
+
+/** Tokens as the upstream reported them; absent kinds are 0. */
+export interface TokenUsage {
+  prompt: number;
+  completion: number;
+  reasoning?: number;
+  cachedPrompt?: number;
+  imagePrompt?: number;
+  imageCompletion?: number;
+  audioCompletion?: number;
+}
+
+/** How an adapter reaches its upstream. */
+export interface ProviderConnection {
+  /** Base URL without a slash at its end; the vendor's own unless the operator set another. */
+  readonly baseUrl: string;
+  /** The credential; empty for providers that need none. */
+  readonly apiKey: string;
+}
+
+/** What surrounds one attempt. */
+export interface AttemptContext {
+  /** Ends the attempt; fires also on the deadline of the request. */
+  readonly signal: AbortSignal;
+  readonly connection: ProviderConnection;
+}
+
+/** One text to speak, with all defaults filled in and checked against the endpoint. */
+export interface SpeechCall {
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string;
+  readonly input: string;
+  readonly voice: string;
+  /** One of the endpoint's native formats. */
+  readonly format: AudioFormat;
+  /** Within the endpoint's range; 1 where it has no speed control. */
+  readonly speed: number;
+  /** Allowed passthrough parameters, by the upstream's own names. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The `adapter` settings of the catalogue entry, as they stand there. */
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** An answer that has begun. */
+export interface SpeechAnswer {
+  readonly format: AudioFormat;
+  readonly sampleRateHz: number;
+  readonly channels: number;
+  /** Chunks of at least one byte, cut anywhere. May be consumed once. */
+  readonly audio: AsyncIterable<Uint8Array>;
+  /** Tokens that the upstream reported, once the audio has ended; undefined when it reports none. */
+  usage(): TokenUsage | undefined;
+}
+
+/** Speaks. */
+export interface SpeechAdapter {
+  /** Throws ProviderError. */
+  synthesize(call: SpeechCall, context: AttemptContext): Promise<SpeechAnswer>;
+}
+
+/** A provider that runs: its adapters, and how to end what they own (pools, workers). */
+export interface Provider {
+  readonly speech?: SpeechAdapter;
+  close?(): Promise<void>;
+}
+
+/** What registry.ts lists: one provider, before it runs. */
+export interface ProviderManifest {
+  /** Lower-case slug, the name of its folder, its catalogue file and its environment variables. */
+  readonly slug: string;
+  /** The vendor's own base URL; empty for engines in this process. */
+  readonly defaultBaseUrl: string;
+  /** Whether the provider is off until the operator or the account gives a key. */
+  readonly needsKey: boolean;
+  /** Makes the adapters; called at most once in a process. */
+  create(): Provider;
+}

@@ -1,0 +1,65 @@
+import { parseArgs } from "node:util";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import { DomainError } from "../lib/runtime/domain-error.ts";
+import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { type AdminOptions, type AdminOutput, adminActions } from "./admin-actions.ts";
+import { connectAdmin } from "./admin-client.ts";
+
+const names = Object.entries(adminActions).map(([name, { usage }]) => `  ${name} ${usage}`.trimEnd());
+const usage = `usage: npm run admin -- <command>
+
+${names.join("\n")}
+
+Every command takes --operator <name>, which the audit shows; your login name unless given. --account may be left out
+where there is one account. Environment: ACCOUNT_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
+
+try {
+  const words = process.argv.slice(2);
+  if (words.length === 0 || words.includes("--help")) console.log(usage);
+  else print(await run(words));
+} catch (thrown) {
+  console.error(startFailure(thrown).split("\n")[0]);
+  process.exitCode = 1;
+}
+
+async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<AdminOutput> {
+  const name = `${noun} ${verb}`;
+  const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
+  if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);
+  const { operator, ...options } = parseOptions([...action.options, "operator"], rest);
+  const { url, rpc } = await connectAdmin(operator);
+  try {
+    return await action.run(rpc, options);
+  } catch (thrown) {
+    throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, url)) : thrown;
+  }
+}
+
+function parseOptions(allowed: readonly string[], args: readonly string[]): AdminOptions {
+  const options = Object.fromEntries(allowed.map((option) => [option, { type: "string" } as const]));
+  try {
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  } catch (thrown) {
+    throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
+  }
+}
+
+function describeRefusal({ reason, message, issues }: DomainError, url: string): string {
+  switch (reason) {
+    case ErrorReason.SERVICE_UNAVAILABLE:
+    case ErrorReason.TIMED_OUT:
+      return `the account service at ${url} does not answer`;
+    case ErrorReason.KEY_UNKNOWN:
+    case ErrorReason.KEY_EXPIRED:
+      return `the account service at ${url} does not accept this admin key (or the clocks differ): ${message}`;
+    default:
+      return issues.length === 0
+        ? message
+        : issues.map((issue) => `${issue.path} ${issue.message}`).join("; ");
+  }
+}
+
+function print({ result, notes = [] }: AdminOutput): void {
+  for (const line of result) console.log(line);
+  for (const line of notes) console.error(line);
+}

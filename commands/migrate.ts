@@ -1,0 +1,34 @@
+import { connectDatabase } from "../lib/database/connect.ts";
+import { migrateToLatest, type SchemaMigrations } from "../lib/database/migrate.ts";
+import { databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
+import { silentLog } from "../lib/runtime/log.ts";
+import { startFailure } from "../lib/runtime/process.ts";
+import { accountMigrations } from "../services/account/migrations.ts";
+
+const schemas: readonly SchemaMigrations[] = [accountMigrations];
+
+try {
+  const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });
+  for (const steps of schemas) console.log(await migrate(DATABASE_URL, steps));
+} catch (thrown) {
+  console.error(thrown instanceof Error ? failureLine(thrown) : String(thrown));
+  process.exitCode = 1;
+}
+
+async function migrate(url: string, steps: SchemaMigrations): Promise<string> {
+  const database = connectDatabase({ url, schema: steps.schema, log: silentLog, maxConnections: 2 });
+  try {
+    const names = await migrateToLatest(database, steps);
+    return `${steps.schema}: ${names.length === 0 ? "up to date" : `applied ${names.join(", ")}`}`;
+  } finally {
+    await database.destroy();
+  }
+}
+
+/** Connection failures of Node may have no message of their own. */
+function failureLine(error: Error): string {
+  const line = startFailure(error).split("\n")[0] ?? "";
+  if (!(error instanceof AggregateError)) return line;
+  const { code = "no connection" } = error as AggregateError & { code?: string };
+  return `error: the database can't be reached (${code})`;
+}

@@ -1,0 +1,132 @@
+import type { Client } from "@connectrpc/connect";
+import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
+import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { DomainError } from "../runtime/domain-error.ts";
+import { isExpired } from "./access.ts";
+import { hashApiKey, isApiKey } from "./api-key.ts";
+import { BoundedCache } from "./bounded-cache.ts";
+
+/*
+ * Owns what a process remembers of the keys it has met.
+ * 1. A principal is used for at most `ttlMs` from when it was asked for, so that disabling a key holds everywhere by then.
+ * 2. A refusal is remembered shortly and apart, so that bad keys neither reach the account service each time nor push
+ *    good ones out.
+ * 3. One look-up at a time for each key, whoever waits for it; it ends with its own deadline, not with a caller.
+ * 4. Only a refusal of the key itself is a refusal; every other failure is `service_unavailable`.
+ */
+
+/** Asks who a key speaks for by its hash. A refusal of the key carries an issue whose path is `keyHashPath`. */
+export type KeyLookUp = (keyHash: string, signal: AbortSignal) => Promise<Principal>;
+
+/** Path of the issue that marks an error as being about the key asked for and not about who asks. */
+export const keyHashPath = "key_hash";
+
+/** Who an API key speaks for. Throws `key_unknown`, `key_expired`, `key_disabled` or `service_unavailable`. */
+export type KeyAuthenticator = (key: string) => Promise<Principal>;
+
+/** How keys are looked up and remembered; times in milliseconds. */
+export interface KeyAuthenticatorOptions {
+  lookUp: KeyLookUp;
+  /** How long a principal is used; defaults to 5 s, which is the most there may be. */
+  ttlMs?: number;
+  /** How long a refusal is remembered; defaults to 2 s. */
+  refusalTtlMs?: number;
+  /** Deadline of one look-up; defaults to 3 s. */
+  lookUpTimeoutMs?: number;
+  /** How many keys are remembered, and as many refusals; defaults to 10,000. */
+  maxEntries?: number;
+  clock?: Clock;
+}
+
+interface KnownKey {
+  readonly principal: Principal;
+  readonly untilMs: number;
+}
+
+interface RefusedKey {
+  readonly reason: ErrorReason;
+  readonly message: string;
+  readonly untilMs: number;
+}
+
+/** An authenticator with a cache of its own. */
+export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAuthenticator {
+  const { clock = systemClock, maxEntries = 10_000, refusalTtlMs = 2000, ttlMs = 5000 } = options;
+  const known = new BoundedCache<KnownKey>(maxEntries);
+  const refused = new BoundedCache<RefusedKey>(maxEntries);
+  const inFlight = new Map<string, Promise<Principal>>();
+
+  const lookUp = async (keyHash: string): Promise<Principal> => {
+    const startedMs = clock.monotonicMs();
+    try {
+      const principal = await options.lookUp(keyHash, AbortSignal.timeout(options.lookUpTimeoutMs ?? 3000));
+      known.set(keyHash, { principal, untilMs: startedMs + ttlMs });
+      return principal;
+    } catch (thrown) {
+      known.delete(keyHash);
+      const { reason, message } = refusalOf(thrown);
+      refused.set(keyHash, { reason, message, untilMs: clock.monotonicMs() + refusalTtlMs });
+      throw new DomainError(reason, message);
+    } finally {
+      inFlight.delete(keyHash);
+    }
+  };
+
+  return async (key) => {
+    if (!isApiKey(key)) throw new DomainError(ErrorReason.KEY_UNKNOWN, "the key is malformed");
+    const keyHash = hashApiKey(key);
+    const nowMs = clock.monotonicMs();
+    let principal = fresh(known.get(keyHash), nowMs)?.principal;
+    if (principal === undefined) {
+      const refusal = fresh(refused.get(keyHash), nowMs);
+      if (refusal !== undefined) throw new DomainError(refusal.reason, refusal.message);
+      let looking = inFlight.get(keyHash);
+      if (looking === undefined) {
+        looking = lookUp(keyHash);
+        inFlight.set(keyHash, looking);
+      }
+      principal = await looking;
+    }
+    if (isExpired(principal, clock.nowMs())) {
+      throw new DomainError(ErrorReason.KEY_EXPIRED, "the key has expired");
+    }
+    return principal;
+  };
+}
+
+function fresh<E extends { untilMs: number }>(entry: E | undefined, nowMs: number): E | undefined {
+  return entry !== undefined && nowMs < entry.untilMs ? entry : undefined;
+}
+
+const keyReasons: readonly ErrorReason[] = [
+  ErrorReason.KEY_UNKNOWN,
+  ErrorReason.KEY_EXPIRED,
+  ErrorReason.KEY_DISABLED,
+];
+
+/** The refusal of the key, or else a thrown `service_unavailable`. */
+function refusalOf(thrown: unknown): { reason: ErrorReason; message: string } {
+  const { reason, issues } = DomainError.from(thrown);
+  const issue = issues.find(({ path }) => path === keyHashPath);
+  if (issue !== undefined && keyReasons.includes(reason)) return { reason, message: issue.message };
+  throw new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "keys can't be checked now", { cause: thrown });
+}
+
+/** A refusal of a key, as a KeyLookUp throws it. */
+export function keyRefusal(
+  reason: typeof ErrorReason.KEY_UNKNOWN | typeof ErrorReason.KEY_EXPIRED | typeof ErrorReason.KEY_DISABLED,
+  message: string,
+): DomainError {
+  return new DomainError(reason, message, { issues: [{ path: keyHashPath, message }] });
+}
+
+/** Looks keys up at the account service. */
+export function lookUpOverRpc(client: Client<typeof AccountInternalService>): KeyLookUp {
+  return async (keyHash, signal) => {
+    const { principal } = await client.authenticate({ keyHash }, { signal });
+    if (principal === undefined) throw new DomainError(ErrorReason.INTERNAL, "an answer without principal");
+    return principal;
+  };
+}

@@ -1,0 +1,29 @@
+import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { DomainError } from "../runtime/domain-error.ts";
+
+/** Who makes a call, as the identity interceptor established it. */
+export type Caller =
+  /** Nobody said; only health and reflection answer. */
+  | { readonly kind: "anonymous" }
+  /** A person's program with an API key of its own. */
+  | { readonly kind: "key"; readonly principal: Principal }
+  /** A process of this system, perhaps acting for a caller. */
+  | { readonly kind: "process"; readonly issuer: string; readonly principal?: Principal }
+  /** An operator with an admin token. */
+  | { readonly kind: "operator"; readonly subject: string };
+
+/** The caller of the call that a handler works on. */
+export const callerKey = createContextKey<Caller>({ kind: "anonymous" }, { description: "caller" });
+
+/** For whom an outgoing call of this process is made; the service token then names them. */
+export const actingForKey = createContextKey<Principal | undefined>(undefined, { description: "acting for" });
+
+/** The account, key and scopes that a call speaks for. Throws `key_missing` when it speaks for none. */
+export function principalOf(context: Pick<HandlerContext, "values">): Principal {
+  const caller = context.values.get(callerKey);
+  const principal = caller.kind === "key" || caller.kind === "process" ? caller.principal : undefined;
+  if (principal === undefined) throw new DomainError(ErrorReason.KEY_MISSING, "this call needs an API key");
+  return principal;
+}

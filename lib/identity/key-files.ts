@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Issuer, issuers } from "./issuer.ts";
+import {
+  generateServiceKeys,
+  isPublicServiceJwk,
+  type PrivateServiceJwk,
+  type PublicServiceJwk,
+  parseJson,
+  publicHalf,
+  readPrivateJwk,
+} from "./service-key.ts";
+
+/*
+ * Owns a folder with the private key of each issuer and the set of all public ones.
+ * 1. A private key file appears whole or not at all and is never replaced: of two processes that start at once, one
+ *    makes it and both read it.
+ * 2. The set always has the public half of every private key in the folder, and keeps the other keys that it holds.
+ */
+
+/** The files of a folder of keys. */
+export interface KeyFiles {
+  /** Path of an issuer's private key. */
+  keyFile(issuer: Issuer): string;
+  /** Path of the set of public keys. */
+  readonly jwksFile: string;
+}
+
+/** Where a folder has its keys; the operator's is `admin.jwk`. */
+export function keyFilesIn(directory: string): KeyFiles {
+  return {
+    keyFile: (issuer) => join(directory, issuer === "operator" ? "admin.jwk" : `${issuer}.jwk`),
+    jwksFile: join(directory, "service.jwks.json"),
+  };
+}
+
+/** Makes what is missing of a folder of keys, private ones readable by their owner only, and says where they are. */
+export async function ensureKeyFiles(directory: string): Promise<KeyFiles> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const files = keyFilesIn(directory);
+  const privateKeys: PrivateServiceJwk[] = [];
+  for (const issuer of issuers) privateKeys.push(await ensureKeyFile(files.keyFile(issuer), issuer));
+  const stored = await readStoredKeys(files.jwksFile);
+  const missing = privateKeys.filter(({ kid }) => !stored.some((key) => key.kid === kid));
+  if (missing.length > 0) {
+    const text = `${JSON.stringify({ keys: [...stored, ...missing.map(publicHalf)] }, null, 2)}\n`;
+    const draft = await writeDraft(files.jwksFile, text, 0o644);
+    await rename(draft, files.jwksFile);
+  }
+  return files;
+}
+
+async function ensureKeyFile(path: string, issuer: Issuer): Promise<PrivateServiceJwk> {
+  if (await isAbsent(path)) {
+    const { privateKeys } = await generateServiceKeys([issuer]);
+    const draft = await writeDraft(path, `${JSON.stringify(privateKeys[0], null, 2)}\n`, 0o600);
+    try {
+      await link(draft, path);
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "EEXIST") throw thrown;
+    } finally {
+      await rm(draft);
+    }
+  }
+  return readPrivateJwk(path);
+}
+
+async function isAbsent(path: string): Promise<boolean> {
+  return (await readIfPresent(path)) === undefined;
+}
+
+async function readStoredKeys(path: string): Promise<PublicServiceJwk[]> {
+  const stored = parseJson((await readIfPresent(path)) ?? "") as { keys?: unknown } | undefined | null;
+  return Array.isArray(stored?.keys) ? stored.keys.filter((key) => isPublicServiceJwk(key)) : [];
+}
+
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
+/** Writes a file beside `path` that is on disk when this resolves; to be linked or renamed into place. */
+async function writeDraft(path: string, text: string, mode: number): Promise<string> {
+  const draft = `${path}.${randomUUID()}.tmp`;
+  await writeFile(draft, text, { mode, flag: "wx", flush: true });
+  return draft;
+}

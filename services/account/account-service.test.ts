@@ -1,0 +1,67 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { connectDatabase } from "../../lib/database/connect.ts";
+import { generateApiKey } from "../../lib/identity/api-key.ts";
+import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { startTestAccountServer } from "../../test/support/account-server.ts";
+import { createAccountService } from "./account-service.ts";
+import type { AccountTables } from "./store.ts";
+
+test("without a database the service is not ready, and says unavailable rather than unknown", async () => {
+  const database = connectDatabase<AccountTables>({
+    url: "postgres://nobody:nothing@127.0.0.1:1/none",
+    schema: "account",
+    log: silentLog,
+  });
+  const account = createAccountService({
+    database,
+    log: silentLog,
+    verifyToken: async () => ({ issuer: "gateway", subject: "", principal: undefined }),
+  });
+  const transportOf = (credential: string) => {
+    const authorize: Interceptor = (next) => (request) => {
+      request.header.set("authorization", `Bearer ${credential}`);
+      return next(request);
+    };
+    return createLocalTransport(account.routes, { interceptors: [authorize] });
+  };
+  expect(await account.readiness()).toEqual(["the database is away"]);
+  const unavailable = { reason: ErrorReason.SERVICE_UNAVAILABLE };
+  const internal = createRpcClient(AccountInternalService, transportOf("a.b.c"));
+  await expect(internal.authenticate({ keyHash: "0".repeat(64) })).rejects.toMatchObject(unavailable);
+  const keys = createRpcClient(KeyService, transportOf(generateApiKey()));
+  await expect(keys.getCurrentKey({})).rejects.toMatchObject(unavailable);
+  await database.destroy();
+});
+
+test("another process authenticates keys over RPC, and tells a bad key from its own bad token", async () => {
+  const server = await startTestAccountServer();
+  try {
+    const admin = await server.admin();
+    const { account } = await admin.createAccount({ name: "a", kind: 1 });
+    const { secret } = await admin.createAccountKey({ accountId: account?.id ?? "", key: { name: "k" } });
+    const authenticatorOf = (authorization: string) =>
+      createKeyAuthenticator({
+        lookUp: lookUpOverRpc(server.client(AccountInternalService, authorization)),
+      });
+    const authenticate = authenticatorOf(await server.tokenOf("gateway"));
+    expect(await authenticate(secret)).toMatchObject({ accountId: account?.id, keyName: "k" });
+    await expect(authenticate(generateApiKey())).rejects.toMatchObject({ reason: ErrorReason.KEY_UNKNOWN });
+    for (const token of [
+      "Bearer a.b.c",
+      await server.tokenOf("gateway", "speech"),
+      await server.tokenOf("operator"),
+    ]) {
+      await expect(authenticatorOf(token)(secret)).rejects.toMatchObject({
+        reason: ErrorReason.SERVICE_UNAVAILABLE,
+      });
+    }
+  } finally {
+    await server.close();
+  }
+});

@@ -1,0 +1,147 @@
+import { create } from "@bufbuild/protobuf";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import {
+  AddMemberResponseSchema,
+  CreateAccountKeyResponseSchema,
+  CreateAccountResponseSchema,
+  ListAccountsResponseSchema,
+  ListAuditEntriesResponseSchema,
+  ListMembersResponseSchema,
+  RemoveMemberResponseSchema,
+} from "../../gen/media/account/v1/account_admin_pb.ts";
+import type { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
+import { CreateKeyRequestSchema } from "../../gen/media/account/v1/key_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { callerKey } from "../../lib/identity/caller.ts";
+import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { addMember, createAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
+import { listAudit, writeAudit } from "./audit.ts";
+import {
+  fromProtoAccountKind,
+  toProtoAccount,
+  toProtoAuditEntry,
+  toProtoKey,
+  toProtoMember,
+} from "./convert.ts";
+import { FieldIssues } from "./field-issues.ts";
+import { fromProtoCreateKeyRequest } from "./key-requests.ts";
+import { createKey } from "./keys.ts";
+import type { AccountDatabase } from "./store.ts";
+
+const defaultPageSize = 100;
+const maxPageSize = 1000;
+/** As many accounts with the longest names as fit an answer of 1 MiB; longer pages are cut there. */
+const maxAccountsSent = 800;
+
+type AdminHandlers = Partial<ServiceImpl<typeof AccountAdminService>>;
+
+/** The handlers of AccountAdminService; every change and its audit entry are one transaction. */
+export function createAdminHandlers(database: AccountDatabase, clock: Clock = systemClock): AdminHandlers {
+  return {
+    ...accountHandlers(database),
+    ...memberHandlers(database),
+    async createAccountKey({ accountId, key = create(CreateKeyRequestSchema) }, context) {
+      const operator = operatorOf(context);
+      checkUuids({ account_id: accountId });
+      const asked = fromProtoCreateKeyRequest(key, clock.nowMs(), "key.");
+      const { secret, row } = await database.transaction().execute(async (transaction) => {
+        const created = await createKey(transaction, accountId, asked, "key.member_id");
+        const subject = created.row.hash;
+        await writeAudit(transaction, { operator, action: "key.create", accountId, subject });
+        return created;
+      });
+      return create(CreateAccountKeyResponseSchema, { secret, key: toProtoKey(row) });
+    },
+    async listAuditEntries({ accountId, beforeId, pageSize }) {
+      const limit = readPageSize(pageSize);
+      if (accountId !== "") checkUuids({ account_id: accountId });
+      const page = { accountId: accountId === "" ? undefined : accountId, beforeId, limit };
+      const rows = await listAudit(database, page);
+      return create(ListAuditEntriesResponseSchema, { entries: rows.map(toProtoAuditEntry) });
+    },
+  };
+}
+
+function accountHandlers(database: AccountDatabase): AdminHandlers {
+  return {
+    async createAccount(request, context) {
+      const operator = operatorOf(context);
+      const issues = new FieldIssues();
+      const kind = fromProtoAccountKind(request.kind);
+      if (kind === undefined) issues.add("kind", "must be personal or organization");
+      issues.checkName("name", request.name);
+      issues.throwIfAny();
+      const row = await database.transaction().execute(async (transaction) => {
+        const account = await createAccount(transaction, { kind: kind ?? "personal", name: request.name });
+        const { id } = account;
+        await writeAudit(transaction, { operator, action: "account.create", accountId: id, subject: id });
+        return account;
+      });
+      return create(CreateAccountResponseSchema, { account: toProtoAccount(row) });
+    },
+    async listAccounts({ pageToken, pageSize }) {
+      const limit = Math.min(readPageSize(pageSize), maxAccountsSent);
+      if (pageToken !== "") checkUuids({ page_token: pageToken });
+      const rows = await listAccounts(database, pageToken === "" ? undefined : pageToken, limit + 1);
+      const shown = rows.slice(0, limit);
+      return create(ListAccountsResponseSchema, {
+        accounts: shown.map(toProtoAccount),
+        nextPageToken: rows.length > limit ? (shown.at(-1)?.id ?? "") : "",
+      });
+    },
+  };
+}
+
+function memberHandlers(database: AccountDatabase): AdminHandlers {
+  return {
+    async addMember({ accountId, name }, context) {
+      const operator = operatorOf(context);
+      const issues = new FieldIssues();
+      issues.checkUuid("account_id", accountId);
+      issues.checkName("name", name);
+      issues.throwIfAny();
+      const row = await database.transaction().execute(async (transaction) => {
+        const member = await addMember(transaction, accountId, name);
+        await writeAudit(transaction, { operator, action: "member.add", accountId, subject: member.id });
+        return member;
+      });
+      return create(AddMemberResponseSchema, { member: toProtoMember(row) });
+    },
+    async listMembers({ accountId }) {
+      checkUuids({ account_id: accountId });
+      const rows = await listMembers(database, accountId);
+      return create(ListMembersResponseSchema, { members: rows.map(toProtoMember) });
+    },
+    async removeMember({ accountId, memberId }, context) {
+      const operator = operatorOf(context);
+      checkUuids({ account_id: accountId, member_id: memberId });
+      const row = await database.transaction().execute(async (transaction) => {
+        const removed = await removeMember(transaction, accountId, memberId);
+        const note = { operator, action: "member.remove", accountId, subject: memberId } as const;
+        if (removed.changed) await writeAudit(transaction, note);
+        return removed.row;
+      });
+      return create(RemoveMemberResponseSchema, { member: toProtoMember(row) });
+    },
+  };
+}
+
+function operatorOf({ values }: Pick<HandlerContext, "values">): string {
+  const caller = values.get(callerKey);
+  if (caller.kind === "operator") return caller.subject;
+  throw new DomainError(ErrorReason.CALLER_NOT_ALLOWED, "this call needs an admin token");
+}
+
+function checkUuids(ids: Readonly<Record<string, string>>): void {
+  const issues = new FieldIssues();
+  for (const [path, id] of Object.entries(ids)) issues.checkUuid(path, id);
+  issues.throwIfAny();
+}
+
+function readPageSize(pageSize = defaultPageSize): number {
+  const issues = new FieldIssues();
+  issues.checkInteger("page_size", pageSize, 1, maxPageSize);
+  issues.throwIfAny();
+  return pageSize;
+}

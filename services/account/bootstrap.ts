@@ -1,0 +1,70 @@
+import { sql } from "kysely";
+import { generateApiKey } from "../../lib/identity/api-key.ts";
+import { createAccount } from "./accounts.ts";
+import { writeAudit } from "./audit.ts";
+import { createKey, type NewKey } from "./keys.ts";
+import type { AccountDatabase, KeyKindName } from "./store.ts";
+
+/** The keys that the first account is made with; one that is undefined is not made. */
+export interface BootstrapKeys {
+  readonly inferenceKey: string | undefined;
+  readonly managementKey: string | undefined;
+}
+
+/** What the first start made: the account, and its keys themselves, which nothing stores. */
+export interface BootstrapResult extends BootstrapKeys {
+  readonly accountId: string;
+}
+
+/** Stands in the audit for what no operator did. */
+const bootstrapOperator = "bootstrap";
+
+/** The configured keys with those that are missing generated. */
+export function withGeneratedKeys({ inferenceKey, managementKey }: BootstrapKeys): BootstrapKeys {
+  return {
+    inferenceKey: inferenceKey ?? generateApiKey(),
+    managementKey: managementKey ?? generateApiKey(),
+  };
+}
+
+/**
+ * Makes a personal account with the given keys if there is no account yet; undefined when there is one. Of several
+ * processes that start at once exactly one makes it.
+ */
+export function bootstrapAccount(
+  database: AccountDatabase,
+  keys: BootstrapKeys,
+): Promise<BootstrapResult | undefined> {
+  return database.transaction().execute(async (transaction) => {
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended('account.bootstrap', 0))`.execute(transaction);
+    const present = await transaction.selectFrom("account").select("id").limit(1).executeTakeFirst();
+    if (present !== undefined) return undefined;
+    const { id } = await createAccount(transaction, { kind: "personal", name: "Default account" });
+    const operator = bootstrapOperator;
+    await writeAudit(transaction, { operator, action: "account.create", accountId: id, subject: id });
+    const wanted = [
+      [keys.inferenceKey, newKey("inference")],
+      [keys.managementKey, newKey("management")],
+    ] as const;
+    for (const [secret, key] of wanted) {
+      if (secret === undefined) continue;
+      const { row } = await createKey(transaction, id, key, "member_id", secret);
+      await writeAudit(transaction, { operator, action: "key.create", accountId: id, subject: row.hash });
+    }
+    return { accountId: id, ...keys };
+  });
+}
+
+function newKey(kind: KeyKindName): NewKey {
+  return {
+    name: kind === "inference" ? "First inference key" : "First management key",
+    kind,
+    scopes: kind === "inference" ? ["speech", "images"] : [],
+    expiresAt: null,
+    limitNanoUsd: null,
+    limitReset: null,
+    includeByokInLimit: false,
+    rateLimitPerMinute: null,
+    memberId: null,
+  };
+}

@@ -1,0 +1,290 @@
+import { sql } from "kysely";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { generateApiKey, hashApiKey, maskApiKey } from "../../lib/identity/api-key.ts";
+import { keyRefusal } from "../../lib/identity/authenticate.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import type {
+  AccountDatabase,
+  AccountKindName,
+  AccountTransaction,
+  ApiKeyRow,
+  KeyKindName,
+  KeyScopeName,
+  LimitResetName,
+} from "./store.ts";
+
+/*
+ * Owns the API keys of accounts.
+ * 1. A key is stored as its hash and a mask; the key itself is returned once by what makes it.
+ * 2. A deleted key keeps its row: its hash is never accepted or made again.
+ * 3. Whatever would let a member's key work locks the member first, then the key, as removing the member does; so no
+ *    key of a member who has left works.
+ */
+
+/** Most keys that an account may have, disabled and expired ones included. */
+export const maxKeysPerAccount = 1000;
+
+/** What a new key is to be. */
+export interface NewKey {
+  readonly name: string;
+  readonly kind: KeyKindName;
+  readonly scopes: KeyScopeName[];
+  readonly expiresAt: Date | null;
+  readonly limitNanoUsd: bigint | null;
+  readonly limitReset: LimitResetName | null;
+  readonly includeByokInLimit: boolean;
+  readonly rateLimitPerMinute: number | null;
+  readonly memberId: string | null;
+}
+
+/** What of a key is to change: undefined stays as it is, null is taken away. */
+export interface KeyChange {
+  readonly name: string | undefined;
+  readonly disabled: boolean | undefined;
+  readonly expiresAt: Date | null | undefined;
+  readonly limitNanoUsd: bigint | null | undefined;
+  readonly limitReset: LimitResetName | null | undefined;
+  readonly includeByokInLimit: boolean | undefined;
+  readonly rateLimitPerMinute: number | null | undefined;
+}
+
+/** Which of an account's keys are asked for, newest first. */
+export interface KeyPage {
+  readonly offset: number;
+  readonly limit: number;
+  readonly includeDisabled: boolean;
+}
+
+/** A key just made, with the key itself. */
+export interface CreatedKey {
+  readonly secret: string;
+  readonly row: ApiKeyRow;
+}
+
+/**
+ * Makes a key in an account, `secret` being the key itself when it was chosen beforehand. Throws `record_unknown`
+ * without the account, `invalid_body` for a member that can't have it and `count_limit_reached`.
+ */
+export async function createKey(
+  transaction: AccountTransaction,
+  accountId: string,
+  key: NewKey,
+  memberPath = "member_id",
+  secret = generateApiKey(),
+): Promise<CreatedKey> {
+  await checkMember(transaction, accountId, key.memberId, memberPath);
+  await checkCount(transaction, accountId);
+  const hash = hashApiKey(secret);
+  const row = await transaction
+    .insertInto("api_key")
+    .values({
+      hash,
+      account_id: accountId,
+      member_id: key.memberId,
+      kind: key.kind,
+      scopes: key.scopes,
+      name: key.name,
+      label: maskApiKey(secret),
+      expires_at: key.expiresAt,
+      limit_nano_usd: key.limitNanoUsd,
+      limit_reset: key.limitReset,
+      include_byok_in_limit: key.includeByokInLimit,
+      rate_limit_per_minute: key.rateLimitPerMinute,
+      rate_bucket: hash,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return { secret, row };
+}
+
+async function checkMember(
+  transaction: AccountTransaction,
+  accountId: string,
+  memberId: string | null,
+  path: string,
+): Promise<void> {
+  const account = await transaction
+    .selectFrom("account")
+    .select("kind")
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  if (account === undefined) throw unknownRecord();
+  const message = await memberFault(transaction, account.kind, accountId, memberId);
+  if (message !== undefined) throw DomainError.invalid([{ path, message }]);
+}
+
+async function memberFault(
+  transaction: AccountTransaction,
+  accountKind: AccountKindName,
+  accountId: string,
+  memberId: string | null,
+): Promise<string | undefined> {
+  if (accountKind === "personal")
+    return memberId === null ? undefined : "must be empty on a personal account";
+  if (memberId === null) return "is required for a key of an organization";
+  const isActive = await lockActiveMember(transaction, accountId, memberId);
+  return isActive ? undefined : "is no member of the organization";
+}
+
+/** Keeps the member from being removed until the transaction ends; false when they don't belong to the account. */
+async function lockActiveMember(
+  transaction: AccountTransaction,
+  accountId: string,
+  memberId: string,
+): Promise<boolean> {
+  const member = await transaction
+    .selectFrom("member")
+    .select("id")
+    .where("id", "=", memberId)
+    .where("account_id", "=", accountId)
+    .where("removed_at", "is", null)
+    .forShare()
+    .executeTakeFirst();
+  return member !== undefined;
+}
+
+async function checkCount(transaction: AccountTransaction, accountId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`account.key ${accountId}`}, 0))`.execute(
+    transaction,
+  );
+  const { count } = await transaction
+    .selectFrom("api_key")
+    .select((row) => row.fn.countAll().as("count"))
+    .where("account_id", "=", accountId)
+    .where("deleted_at", "is", null)
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= maxKeysPerAccount) {
+    throw new DomainError(
+      ErrorReason.COUNT_LIMIT_REACHED,
+      `an account has at most ${maxKeysPerAccount} keys`,
+    );
+  }
+}
+
+/** A page of an account's keys, newest first, and how many there are in all. */
+export async function listKeys(
+  database: AccountDatabase,
+  accountId: string,
+  { offset, limit, includeDisabled }: KeyPage,
+): Promise<{ rows: ApiKeyRow[]; totalCount: bigint }> {
+  let keys = database
+    .selectFrom("api_key")
+    .where("account_id", "=", accountId)
+    .where("deleted_at", "is", null);
+  if (!includeDisabled) keys = keys.where("disabled", "=", false);
+  const [rows, total] = await Promise.all([
+    keys.selectAll().orderBy("created_at", "desc").orderBy("hash").offset(offset).limit(limit).execute(),
+    keys.select((row) => row.fn.countAll().as("count")).executeTakeFirstOrThrow(),
+  ]);
+  return { rows, totalCount: BigInt(total.count) };
+}
+
+/** One key of an account. Throws `record_unknown`. */
+export async function getKey(database: AccountDatabase, accountId: string, hash: string): Promise<ApiKeyRow> {
+  const row = await database
+    .selectFrom("api_key")
+    .selectAll()
+    .where("hash", "=", hash)
+    .where("account_id", "=", accountId)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  if (row === undefined) throw unknownRecord();
+  return row;
+}
+
+/** Changes a key. Throws `record_unknown`, and `invalid_body` for what this key can't have. */
+export function updateKey(
+  database: AccountDatabase,
+  accountId: string,
+  hash: string,
+  change: KeyChange,
+): Promise<ApiKeyRow> {
+  return database.transaction().execute(async (transaction) => {
+    const key = await getKey(transaction, accountId, hash);
+    await checkChange(transaction, key, change);
+    const values = {
+      name: change.name,
+      disabled: change.disabled,
+      expires_at: change.expiresAt,
+      limit_nano_usd: change.limitNanoUsd,
+      limit_reset: change.limitReset,
+      include_byok_in_limit: change.includeByokInLimit,
+      rate_limit_per_minute: change.rateLimitPerMinute,
+    };
+    if (Object.values(values).every((value) => value === undefined)) return key;
+    const row = await transaction
+      .updateTable("api_key")
+      .set({ ...withoutUndefined(values), updated_at: sql<Date>`now()` })
+      .where("hash", "=", hash)
+      .where("deleted_at", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) throw unknownRecord();
+    return row;
+  });
+}
+
+async function checkChange(
+  transaction: AccountTransaction,
+  key: ApiKeyRow,
+  change: KeyChange,
+): Promise<void> {
+  const issues: { path: string; message: string }[] = [];
+  if (key.kind === "management") {
+    const message = "is for inference keys only";
+    if (change.limitNanoUsd != null) issues.push({ path: "limit_nano_usd", message });
+    if (change.rateLimitPerMinute != null) issues.push({ path: "rate_limit_per_minute", message });
+  }
+  if (change.disabled === false && key.member_id !== null) {
+    const isActive = await lockActiveMember(transaction, key.account_id, key.member_id);
+    if (!isActive) issues.push({ path: "disabled", message: "the key's member has left the organization" });
+  }
+  if (issues.length > 0) throw DomainError.invalid(issues);
+}
+
+function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+/** Deletes a key. Throws `record_unknown`, also for one deleted before. */
+export async function deleteKey(database: AccountDatabase, accountId: string, hash: string): Promise<void> {
+  const deleted = await database
+    .updateTable("api_key")
+    .set({ deleted_at: sql<Date>`now()` })
+    .where("hash", "=", hash)
+    .where("account_id", "=", accountId)
+    .where("deleted_at", "is", null)
+    .returning("hash")
+    .executeTakeFirst();
+  if (deleted === undefined) throw unknownRecord();
+}
+
+/** A key that may be used now, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */
+export async function findUsableKey(
+  database: AccountDatabase,
+  hash: string,
+): Promise<ApiKeyRow & { account_kind: AccountKindName }> {
+  const row = await database
+    .selectFrom("api_key")
+    .innerJoin("account", "account.id", "api_key.account_id")
+    .leftJoin("member", "member.id", "api_key.member_id")
+    .selectAll("api_key")
+    .select(["account.kind as account_kind", "member.removed_at as member_removed_at"])
+    .select(sql<boolean>`coalesce(api_key.expires_at <= now(), false)`.as("is_expired"))
+    .where("api_key.hash", "=", hash)
+    .where("api_key.deleted_at", "is", null)
+    .executeTakeFirst();
+  if (row === undefined) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "the key is not known");
+  if (row.disabled || row.member_removed_at !== null) {
+    throw keyRefusal(ErrorReason.KEY_DISABLED, "the key is disabled");
+  }
+  if (row.is_expired) throw keyRefusal(ErrorReason.KEY_EXPIRED, "the key has expired");
+  return row;
+}
+
+/** The error for a record that does not exist for the caller. */
+export function unknownRecord(): DomainError {
+  return new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
+}

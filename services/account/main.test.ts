@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
+import { generateApiKey } from "../../lib/identity/api-key.ts";
+import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+
+const main = new URL("main.ts", import.meta.url).pathname;
+const migrate = new URL("../../commands/migrate.ts", import.meta.url).pathname;
+const managementKey = generateApiKey();
+let folder: string;
+let database: TestDatabase;
+let env: NodeJS.ProcessEnv;
+let children: ChildProcess[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "account-main-"));
+  const { jwksFile } = await ensureKeyFiles(folder);
+  database = await createTestDatabase();
+  children = [];
+  env = {
+    PATH: process.env.PATH,
+    PORT: "0",
+    DATABASE_URL: database.url,
+    SERVICE_JWKS_FILE: jwksFile,
+    BOOTSTRAP_MANAGEMENT_KEY: managementKey,
+    DRAIN_DELAY_MS: "0",
+  };
+});
+
+afterEach(async () => {
+  for (const child of children) {
+    if (child.exitCode === null && child.kill("SIGKILL")) await once(child, "exit");
+  }
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+function run(script: string, environment: NodeJS.ProcessEnv = env) {
+  const child = spawn(process.execPath, [script], { env: environment });
+  children.push(child);
+  return child;
+}
+
+async function runToEnd(script: string, environment: NodeJS.ProcessEnv = env) {
+  const child = run(script, environment);
+  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  if (child.exitCode === null) await once(child, "exit");
+  return { out, error, code: child.exitCode };
+}
+
+async function start() {
+  const child = run(main);
+  let log = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    log += chunk;
+  });
+  const port = await waitUntil(() => /"port":(\d+)/.exec(log)?.[1]);
+  return { child, url: `http://127.0.0.1:${port}`, log: () => log };
+}
+
+async function readiness(url: string) {
+  const response = await fetch(`${url}/readyz`);
+  return { status: response.status, body: (await response.json()) as { problems?: string[] } };
+}
+
+test("waits for its migrations, makes the configured account once, and stops when told to", async () => {
+  const first = await start();
+  expect(await readiness(first.url)).toMatchObject({
+    status: 503,
+    body: { problems: ["migrations pending: 0001-accounts"] },
+  });
+  expect(await runToEnd(migrate)).toEqual({ out: "account: applied 0001-accounts\n", error: "", code: 0 });
+  expect(await runToEnd(migrate)).toEqual({ out: "account: up to date\n", error: "", code: 0 });
+  expect((await readiness(first.url)).status).toBe(200);
+  const second = await start();
+  for (const { url } of [first, second]) {
+    const total = await waitUntil(async () => {
+      const response = await fetch(`${url}/${KeyService.typeName}/ListKeys`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${managementKey}` },
+        body: "{}",
+      });
+      return response.ok && ((await response.json()) as { totalCount: string }).totalCount;
+    });
+    expect(total).toBe("1");
+  }
+  for (const { child, log } of [first, second]) {
+    child.kill("SIGTERM");
+    const [code] = await once(child, "exit");
+    expect(code).toBe(0);
+    expect(log()).not.toContain(managementKey.slice(3, 23));
+  }
+});
+
+test("says in one line what keeps it from starting, without a secret", async () => {
+  const malformed = await runToEnd(main, { ...env, BOOTSTRAP_MANAGEMENT_KEY: "sk-weak" });
+  expect(malformed.code).toBe(1);
+  expect(malformed.error).toMatch(/^error: configuration: BOOTSTRAP_MANAGEMENT_KEY must be .+\n$/);
+  expect(malformed.error).not.toContain("weak");
+  const absent = await runToEnd(main, { ...env, SERVICE_JWKS_FILE: join(folder, "absent") });
+  expect(absent).toMatchObject({
+    code: 1,
+    error: expect.stringMatching(/^error: .*absent can't be read.*\n$/),
+  });
+});
+
+test("a migration without a database says so in one line", async () => {
+  const unset = await runToEnd(migrate, { ...env, DATABASE_URL: "" });
+  expect(unset).toEqual({ out: "", error: "error: configuration: DATABASE_URL is required\n", code: 1 });
+  const url = new URL(database.url);
+  url.pathname = "absent";
+  const absent = await runToEnd(migrate, { ...env, DATABASE_URL: url.href });
+  expect(absent).toMatchObject({ out: "", code: 1, error: expect.stringMatching(/^error: .*absent.*\n$/) });
+  url.hostname = "localhost";
+  url.port = "1";
+  const away = await runToEnd(migrate, { ...env, DATABASE_URL: url.href });
+  expect(away).toMatchObject({ out: "", code: 1, error: expect.stringMatching(/^error: .+\n$/) });
+  expect(away.error).not.toContain(url.password);
+});

@@ -1,0 +1,8 @@
+import type { SchemaMigrations } from "../../lib/database/migrate.ts";
+import { accounts } from "./migrations/0001-accounts.ts";
+
+/** The schema of the account service and the steps that make it. */
+export const accountMigrations: SchemaMigrations = {
+  schema: "account",
+  migrations: { "0001-accounts": accounts },
+};

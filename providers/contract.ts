@@ -133,6 +133,47 @@ export interface SpeechAdapter {
   synthesize(call: SpeechCall, context: AttemptContext): Promise<SpeechAnswer>;
 }
 
+/** One request to an upstream. Header names in lower case. */
+export interface ProviderHttpRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Leave out for a request without a body. */
+  readonly body?: string | Uint8Array;
+  /** Ends the request, its answer's body included, and closes its connection. */
+  readonly signal: AbortSignal;
+  /** Longest wait for the status line and headers; without it only `signal` bounds the wait. */
+  readonly headersTimeoutMs?: number;
+  /** Longest silence between two pieces of the body; without it only `signal` bounds it. */
+  readonly idleTimeoutMs?: number;
+  /** Longest body, bytes; a longer one fails. Unbounded without it. */
+  readonly maxResponseBytes?: number;
+}
+
+/** An upstream's answer, its body still to come. Every answer must be consumed to its end or cancelled. */
+export interface ProviderHttpResponse {
+  readonly status: number;
+  /** Names in lower case; a header sent more than once has its values joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Pieces of at least one byte, as they arrive; ends only where the answer is whole. May be consumed once. */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Gives up the rest of the body and closes the connection at once; does nothing after its end. */
+  cancel(): void;
+}
+
+/**
+ * The one way to an upstream: one request, no retry, no redirect followed, the answer as sent (identity encoding). What
+ * it throws is an OutboundHttpError (lib/http), never a ProviderError: adapters translate.
+ */
+export interface ProviderHttp {
+  request(request: ProviderHttpRequest): Promise<ProviderHttpResponse>;
+}
+
+/** What adapters are given by the process they run in. */
+export interface ProviderDependencies {
+  readonly http: ProviderHttp;
+}
+
 /** A provider that runs: its adapters, and how to end what they own (pools, workers). */
 export interface Provider {
   readonly speech?: SpeechAdapter;
@@ -148,5 +189,5 @@ export interface ProviderManifest {
   /** Whether the provider is off until the operator or the account gives a key. */
   readonly needsKey: boolean;
   /** Makes the adapters; called at most once in a process. */
-  create(): Provider;
+  create(dependencies: ProviderDependencies): Provider;
 }

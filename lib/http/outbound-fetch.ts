@@ -1,0 +1,216 @@
+/**
+ * The one way out to upstreams over HTTP/1.1. Owns the connections, kept alive between requests.
+ *
+ * 1. One call is one request on the wire: no retry, no redirect, no decompression.
+ * 2. Aborting, cancelling or leaving the body early closes the connection at once; so does every failure.
+ * 3. The body ends only where the answer is whole. A successful answer that states neither a length nor chunks is
+ *    refused, because its end cannot be told from a break.
+ * 4. At most `readAheadBytes` wait for a slow reader (and one socket read more); then the socket is not read.
+ * 5. Bytes are handed on in the buffers that the socket filled.
+ */
+import { Agent, type Dispatcher } from "undici";
+import { ByteQueue } from "./byte-queue.ts";
+import { OutboundHttpError } from "./outbound-error.ts";
+
+/** One request. Header names in lower case. */
+export interface OutboundRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly signal: AbortSignal;
+  /** Longest wait for the headers once the request is on the wire; above 1 s it is checked each half second. */
+  readonly headersTimeoutMs?: number;
+  /** Longest silence between two pieces of the body; time in which the reader is behind does not count. */
+  readonly idleTimeoutMs?: number;
+  /** Longest body, bytes. */
+  readonly maxResponseBytes?: number;
+}
+
+/** An answer whose body is still to come: consume it to its end or cancel it. */
+export interface OutboundResponse {
+  readonly status: number;
+  /** Names in lower case; repeated headers joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Pieces of at least one byte as they arrive; may be consumed once. Throws OutboundHttpError. */
+  readonly body: AsyncIterableIterator<Uint8Array, undefined>;
+  /** Closes the connection; a waiting or later read fails with kind aborted. Nothing happens after the end. */
+  cancel(): void;
+}
+
+/** Makes requests. */
+export interface OutboundHttp {
+  /** Resolves with the headers of the final answer, whatever its status. Throws OutboundHttpError. */
+  request(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Closes all connections; running requests fail. */
+  close(): Promise<void>;
+}
+
+/** Options of createOutboundHttp. */
+export interface OutboundHttpOptions {
+  /** Longest time to connect, TLS included. */
+  readonly connectTimeoutMs?: number;
+  /** How long an idle connection is kept where the server names no time of its own. */
+  readonly keepAliveMs?: number;
+}
+
+const readAheadBytes = 64 * 1024;
+const longestKeepAliveMs = 60_000;
+
+/** Makes the client; a process needs one. */
+export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundHttp {
+  const agent = new Agent({
+    allowH2: false,
+    pipelining: 1,
+    connect: { timeout: options.connectTimeoutMs ?? 5_000 },
+    keepAliveTimeout: options.keepAliveMs ?? 15_000,
+    keepAliveMaxTimeout: longestKeepAliveMs,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return {
+    request: (request) =>
+      new Promise((resolve, reject) => {
+        if (request.signal.aborted) {
+          reject(new OutboundHttpError("aborted", request.signal.reason));
+          return;
+        }
+        const url = URL.parse(request.url);
+        if (url === null) {
+          reject(new OutboundHttpError("connect", "not a URL"));
+          return;
+        }
+        agent.dispatch(
+          {
+            origin: url.origin,
+            path: url.pathname + url.search,
+            method: request.method,
+            headers: { "user-agent": "media-gateway", ...request.headers, "accept-encoding": "identity" },
+            body: request.body ?? null,
+            headersTimeout: Math.ceil(request.headersTimeoutMs ?? 0),
+            bodyTimeout: Math.ceil(request.idleTimeoutMs ?? 0),
+          },
+          new Exchange(request, resolve, reject),
+        );
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+/** One request and its answer. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #request: OutboundRequest;
+  readonly #resolve: (response: OutboundResponse) => void;
+  readonly #reject: (error: OutboundHttpError) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #queue: ByteQueue | undefined;
+  #receivedBytes = 0;
+  #stopped: OutboundHttpError | undefined;
+  #ended = false;
+
+  constructor(
+    request: OutboundRequest,
+    resolve: (response: OutboundResponse) => void,
+    reject: (error: OutboundHttpError) => void,
+  ) {
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    request.signal.addEventListener("abort", this.#onAbort);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#stopped !== undefined) controller.abort(this.#stopped);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    rawHeaders: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return;
+    const headers = joinHeaders(rawHeaders);
+    const refusal = this.#refusal(status, headers);
+    if (refusal !== undefined) {
+      this.#stop(refusal);
+      return;
+    }
+    const queue = new ByteQueue(
+      {
+        pause: () => controller.pause(),
+        resume: () => controller.resume(),
+        leave: () => this.#stop(new OutboundHttpError("aborted")),
+      },
+      readAheadBytes,
+    );
+    this.#queue = queue;
+    const cancel = () => {
+      const error = new OutboundHttpError("aborted");
+      queue.abandon(error);
+      this.#stop(error);
+    };
+    this.#resolve({ status, headers, body: queue, cancel });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#receivedBytes += chunk.length;
+    if (this.#receivedBytes > (this.#request.maxResponseBytes ?? Number.POSITIVE_INFINITY)) {
+      this.#stop(new OutboundHttpError("too_large"));
+    } else {
+      this.#queue?.push(chunk);
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#queue?.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#ended = true;
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    const failure = OutboundHttpError.from(error, this.#controller !== undefined);
+    this.#queue?.fail(failure);
+    this.#reject(failure);
+  }
+
+  readonly #onAbort = (): void => {
+    const error = new OutboundHttpError("aborted", this.#request.signal.reason);
+    this.#queue?.abandon(error);
+    this.#stop(error);
+  };
+
+  /** Ends the exchange from this side; the first reason counts. */
+  #stop(error: OutboundHttpError): void {
+    if (this.#ended || this.#stopped !== undefined) return;
+    this.#stopped = error;
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#queue?.fail(error);
+    this.#reject(error);
+    this.#controller?.abort(error);
+  }
+
+  #refusal(status: number, headers: Readonly<Record<string, string>>): OutboundHttpError | undefined {
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity") {
+      return new OutboundHttpError("protocol", `content-encoding ${encoding}`);
+    }
+    const length = headers["content-length"];
+    const limit = this.#request.maxResponseBytes;
+    if (limit !== undefined && Number(length) > limit) return new OutboundHttpError("too_large");
+    const isFramed = length !== undefined || headers["transfer-encoding"] !== undefined || status === 204;
+    if (status < 300 && !isFramed) return new OutboundHttpError("protocol", "neither length nor chunks");
+    return undefined;
+  }
+}
+
+function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name in raw) {
+    const value = raw[name];
+    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return headers;
+}

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { decodeServerSentEvents, OversizedEventError, type ServerSentEvent } from "./sse-decode.ts";
+
+async function* feed(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+function decode(text: string, cuts: readonly number[] = [], limit = 1024): Promise<ServerSentEvent[]> {
+  const bytes = Buffer.from(text);
+  const bounds = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  const chunks = bounds.slice(1).map((end, index) => bytes.subarray(bounds[index], end));
+  return Array.fromAsync(decodeServerSentEvents(feed(chunks), limit));
+}
+
+const field = fc.string({ unit: "grapheme", maxLength: 30 }).map((text) => text.replace(/[\r\n\0]/g, " "));
+const event = fc.record({
+  type: fc.option(
+    field.filter((text) => text !== ""),
+    { nil: undefined },
+  ),
+  lines: fc.array(field, { minLength: 1, maxLength: 3 }),
+  comment: fc.option(field, { nil: undefined }),
+});
+
+describe("decoding server-sent events", () => {
+  test("gives the same events however the bytes are cut, whatever ends the lines", async () => {
+    const stream = fc.record({
+      events: fc.array(event, { maxLength: 5 }),
+      lineEnd: fc.constantFrom("\n", "\r", "\r\n"),
+      hasByteOrderMark: fc.boolean(),
+      cuts: fc.array(fc.nat(400), { maxLength: 12 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(stream, async ({ events, lineEnd, hasByteOrderMark, cuts }) => {
+        const text = events.flatMap(({ type, lines, comment }) => [
+          ...(comment === undefined ? [] : [`: ${comment}`]),
+          ...(type === undefined ? [] : [`event: ${type}`]),
+          ...lines.map((line) => `data: ${line}`),
+          "",
+        ]);
+        const wire = (hasByteOrderMark ? "\uFEFF" : "") + text.map((line) => line + lineEnd).join("");
+        // Without what follows, a last lone CR could still become CRLF: harmless to events, all are complete.
+        expect(await decode(`${wire}: end${lineEnd}`, cuts)).toEqual(
+          events.map(({ type, lines }) => ({
+            type: type ?? "message",
+            data: lines.join("\n"),
+            id: undefined,
+          })),
+        );
+      }),
+    );
+  });
+
+  test("takes one space off a value, fields without a value, and ids; ignores the unknown", async () => {
+    const text = "id: 7\nretry: 10\nfoo: bar\ndata:  two\ndata\nevent:x\n\ndata:y\n\n";
+    expect(await decode(text)).toEqual([
+      { type: "x", data: " two\n", id: "7" },
+      { type: "message", data: "y", id: undefined },
+    ]);
+  });
+
+  test("gives nothing for an event that the input cuts off", async () => {
+    expect(await decode("data: whole\n\ndata: half\n")).toMatchObject([{ data: "whole" }]);
+  });
+
+  test("gives an event before more bytes come", async () => {
+    const more = Promise.withResolvers<void>();
+    async function* bytes() {
+      yield Buffer.from("data: first\n\nda");
+      await more.promise;
+      yield Buffer.from("ta: second\n\n");
+    }
+    const events = decodeServerSentEvents(bytes(), 1024);
+    expect((await events.next()).value?.data).toBe("first");
+    more.resolve();
+    expect((await events.next()).value?.data).toBe("second");
+    expect((await events.next()).done).toBe(true);
+  });
+
+  test.for([
+    ["one long line", "x".repeat(2_000)],
+    ["many lines", `a\ndata: ${"b".repeat(500)}\ndata: ${"c".repeat(600)}\n`],
+  ])("throws on an event past the limit: %s", async ([, data = ""]) => {
+    await expect(decode(`data: ${data}`, [100, 1100])).rejects.toBeInstanceOf(OversizedEventError);
+  });
+
+  test("ends its source when the reader leaves", async () => {
+    let ended = false;
+    async function* bytes() {
+      try {
+        for (;;) yield Buffer.from("data: x\n\n");
+      } finally {
+        ended = true;
+      }
+    }
+    for await (const _ of decodeServerSentEvents(bytes(), 1024)) break;
+    expect(ended).toBe(true);
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * The circuit breaker of one endpoint: cockatiel counts and switches, this file decides who may try.
+ *
+ * 1. Closed: everybody may. `failuresToOpen` failures in a row open it; a success in between starts the count anew.
+ * 2. Open: nobody may for `openMs`. Then one attempt at a time may, as a trial: its success closes the breaker, its
+ *    failure opens it for another `openMs`, and a trial that was given up says nothing and frees its place.
+ * 3. Nothing ever waits here. Time is the machine's wall clock, because cockatiel reads that.
+ */
+import {
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleAll,
+} from "cockatiel";
+
+/** When a breaker opens, and for how long. */
+export interface BreakerOptions {
+  readonly failuresToOpen: number;
+  readonly openMs: number;
+}
+
+/** Limits that fit providers of media: a handful of failures, then a short rest. */
+export const defaultBreakerOptions: BreakerOptions = { failuresToOpen: 5, openMs: 15_000 };
+
+/** A way in, or how long to stay out. */
+export type BreakerAdmission =
+  | { readonly admitted: true; readonly pass: BreakerPass }
+  | { readonly admitted: false; readonly retryAfterMs: number };
+
+/** What one admitted attempt tells its breaker: one of the three, once; later words are ignored. */
+export interface BreakerPass {
+  succeeded(): Promise<void>;
+  failed(): Promise<void>;
+  /** The attempt ended without saying anything about the endpoint. */
+  givenUp(): void;
+}
+
+/** See the invariants at the top of the file. */
+export class Breaker {
+  readonly #policy: CircuitBreakerPolicy;
+  readonly #openMs: number;
+  #openUntilMs = 0;
+  #trialRuns = false;
+
+  constructor({ failuresToOpen, openMs }: BreakerOptions = defaultBreakerOptions) {
+    this.#openMs = openMs;
+    this.#policy = circuitBreaker(handleAll, {
+      breaker: new ConsecutiveBreaker(failuresToOpen),
+      halfOpenAfter: openMs,
+    });
+    this.#policy.onBreak(() => {
+      this.#openUntilMs = Date.now() + this.#openMs;
+    });
+  }
+
+  /** Milliseconds until an attempt may be let in; 0 when it may be now. */
+  get retryAfterMs(): number {
+    if (this.#policy.state !== CircuitState.Open) return 0;
+    const leftMs = Math.max(this.#openUntilMs - Date.now(), 0);
+    return this.#trialRuns ? Math.max(leftMs, trialRetryMs) : leftMs;
+  }
+
+  /** Asks for a way in. An admitted attempt must say how it ended, or the breaker waits for it for ever. */
+  admit(): BreakerAdmission {
+    const { retryAfterMs } = this;
+    if (retryAfterMs > 0) return { admitted: false, retryAfterMs };
+    const isTrial = this.#policy.state === CircuitState.Open;
+    this.#trialRuns = isTrial;
+    return { admitted: true, pass: this.#pass(isTrial) };
+  }
+
+  /** Counts a failure that came after its attempt had counted as a success. */
+  async countFailure(): Promise<void> {
+    await this.#tell(new Error("the endpoint failed"));
+  }
+
+  #pass(isTrial: boolean): BreakerPass {
+    let told = false;
+    const once = (): boolean => {
+      if (told) return false;
+      told = true;
+      if (isTrial) this.#trialRuns = false;
+      return true;
+    };
+    return {
+      succeeded: async () => {
+        if (once()) await this.#tell();
+      },
+      failed: async () => {
+        if (once()) await this.countFailure();
+      },
+      givenUp: () => {
+        once();
+      },
+    };
+  }
+
+  /** cockatiel learns outcomes by running something that ends so; while open it refuses, which loses nothing. */
+  async #tell(failure?: Error): Promise<void> {
+    const ended = this.#policy.execute(() => {
+      if (failure !== undefined) throw failure;
+    });
+    await ended.catch(() => undefined);
+  }
+}
+
+/** What to say to those who come while a trial runs, milliseconds. */
+const trialRetryMs = 1000;

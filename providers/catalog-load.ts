@@ -1,0 +1,142 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseUsd } from "../lib/money/nano-usd.ts";
+import { ConfigError } from "../lib/runtime/config.ts";
+import {
+  Catalog,
+  type Endpoint,
+  type Model,
+  type Price,
+  type SpeechCapabilities,
+  type SpeechEndpoint,
+} from "./catalog.ts";
+import { catalogFaults, type ReadCatalogFile } from "./catalog-check.ts";
+import {
+  type CatalogFile,
+  type EndpointEntry,
+  type ModelEntry,
+  type PriceEntry,
+  parseCatalogFile,
+  type SpeechEntry,
+} from "./catalog-schema.ts";
+
+/** The directory of the catalogue that this product brings along. */
+export const builtInCatalogDirectory = fileURLToPath(new URL("../catalog", import.meta.url));
+
+/** Where a catalogue is read from. */
+export interface CatalogSources {
+  /** Later ones replace files of the same name in earlier ones and add others. */
+  readonly directories: readonly string[];
+  /** Providers that are built in; a file of any other is refused. */
+  readonly providerSlugs: Iterable<string>;
+}
+
+/**
+ * Reads every `<slug>.yaml` of the directories. Throws ConfigError, one line that names the file and the path in it,
+ * when a directory can't be read or anything in a file is malformed, unknown, unpriced or contradicts another entry.
+ */
+export async function loadCatalog({ directories, providerSlugs }: CatalogSources): Promise<Catalog> {
+  const paths = new Map<string, string>();
+  for (const directory of directories) {
+    for (const name of await yamlFiles(directory)) paths.set(name, join(directory, name));
+  }
+  const files: ReadCatalogFile[] = [];
+  const faults: string[] = [];
+  for (const name of [...paths.keys()].sort()) {
+    const path = paths.get(name) ?? name;
+    const parsed = parseCatalogFile(await readText(path));
+    if (parsed.file === undefined) faults.push(...parsed.faults.map((fault) => `${path}: ${fault}`));
+    else files.push({ path, content: parsed.file });
+  }
+  refuse(faults);
+  refuse(catalogFaults(files, new Set(providerSlugs)));
+  return toCatalog(files.map(({ content }) => content));
+}
+
+const faultsNamed = 5;
+
+function refuse(faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  const more = faults.length > faultsNamed ? `; and ${faults.length - faultsNamed} more` : "";
+  throw new ConfigError(`catalogue: ${faults.slice(0, faultsNamed).join("; ")}${more}`);
+}
+
+async function yamlFiles(directory: string): Promise<readonly string[]> {
+  let names: readonly string[];
+  try {
+    names = await readdir(directory);
+  } catch (thrown) {
+    throw new ConfigError(`catalogue: the directory ${directory} can't be read (${codeOf(thrown)})`);
+  }
+  const misnamed = names.find((name) => name.endsWith(".yml"));
+  if (misnamed !== undefined) refuse([`${join(directory, misnamed)}: must be named .yaml`]);
+  return names.filter((name) => name.endsWith(".yaml") && !name.startsWith("."));
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    throw new ConfigError(`catalogue: ${path} can't be read (${codeOf(thrown)})`);
+  }
+}
+
+function codeOf(thrown: unknown): string {
+  return (thrown as NodeJS.ErrnoException).code ?? String(thrown);
+}
+
+/** Endpoints of the file that declares their model come first: its author's own offer is preferred. */
+function toCatalog(files: readonly CatalogFile[]): Catalog {
+  const models = new Map(files.flatMap((file) => file.models ?? []).map((model) => [model.id, model]));
+  const own: SpeechEndpoint[] = [];
+  const others: SpeechEndpoint[] = [];
+  for (const file of files) {
+    const declared = new Set(file.models?.map(({ id }) => id));
+    for (const entry of file.endpoints ?? []) {
+      const model = models.get(entry.model);
+      if (model === undefined || entry.speech === undefined) continue;
+      const endpoint = { ...toEndpoint(entry, model, file.provider), speech: toSpeech(entry.speech) };
+      (declared.has(model.id) ? own : others).push(endpoint);
+    }
+  }
+  return new Catalog([...models.values()].map(toModel), [...own, ...others]);
+}
+
+function toModel({ created, ...model }: ModelEntry): Model {
+  return { ...model, createdUnixS: Date.parse(`${created}T00:00:00Z`) / 1000 };
+}
+
+function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFile["provider"]): Endpoint {
+  return {
+    id: entry.id,
+    model: model.id,
+    permaslug: model.permaslug,
+    providerSlug: provider.slug,
+    providerName: provider.name,
+    upstreamModel: entry.upstream_model,
+    passthrough: entry.passthrough ?? [],
+    prices: entry.prices.map(toPrice),
+    settings: entry.settings ?? {},
+  };
+}
+
+function toPrice({ billable, usd_per_million, most_per_input_character: most }: PriceEntry): Price {
+  return {
+    billable,
+    nanoUsdPerMillion: parseUsd(usd_per_million),
+    mostPerInputCharacter: most === undefined ? undefined : BigInt(most),
+  };
+}
+
+function toSpeech(entry: SpeechEntry): SpeechCapabilities {
+  return {
+    formats: entry.formats,
+    sampleRateHz: entry.sample_rate_hz,
+    channels: entry.channels,
+    voices: (entry.voices ?? []).map(({ id, name = "", language = "" }) => ({ id, name, language })),
+    defaultVoice: entry.default_voice,
+    maxInputCharacters: entry.max_input_characters,
+    speed: entry.speed,
+  };
+}

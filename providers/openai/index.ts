@@ -1,0 +1,10 @@
+import type { ProviderManifest } from "../contract.ts";
+import { createSpeechAdapter } from "../openai-dialect/speech.ts";
+
+/** OpenAI, at its own address or at one that speaks exactly as it does. */
+export const openai: ProviderManifest = {
+  slug: "openai",
+  defaultBaseUrl: "https://api.openai.com",
+  needsKey: true,
+  create: ({ http }) => ({ speech: createSpeechAdapter({ http, path: "/v1/audio/speech" }) }),
+};

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { silentLog } from "../lib/runtime/log.ts";
+import type { Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
+import { builtInProviders, createProviders } from "./registry.ts";
+
+const http: ProviderHttp = { request: () => Promise.reject(new Error("no upstream here")) };
+const adapter: SpeechAdapter = { synthesize: () => Promise.reject(new Error("not asked here")) };
+
+/** Manifests that write down what becomes of their providers. */
+function observed() {
+  const events: string[] = [];
+  const manifest = (slug: string, needsKey: boolean, close?: () => Promise<void>): ProviderManifest => ({
+    slug,
+    defaultBaseUrl: `https://${slug}.example`,
+    needsKey,
+    create: (dependencies): Provider => {
+      events.push(`${slug} made ${dependencies.http === http ? "with" : "without"} http`);
+      return {
+        ...(slug === "mute" ? {} : { speech: adapter }),
+        close: async () => {
+          events.push(`${slug} closed`);
+          await close?.();
+        },
+      };
+    },
+  });
+  return { events, manifest };
+}
+
+describe("createProviders", () => {
+  test("makes a provider when it is first asked for, once, and closes what it made", async () => {
+    const { events, manifest } = observed();
+    const manifests = [manifest("acme", true), manifest("beta", false), manifest("mute", false)];
+    const providers = createProviders({
+      environment: { ACME_API_KEY: "key" },
+      http,
+      log: silentLog,
+      manifests,
+    });
+    expect(providers.slugs).toEqual(["acme", "beta", "mute"]);
+    expect(events).toEqual([]);
+    const connection = { baseUrl: "https://acme.example", apiKey: "key" };
+    expect(providers.speech("acme")).toEqual({ adapter, connection });
+    expect(providers.speech("acme").adapter).toBe(adapter);
+    expect(events).toEqual(["acme made with http"]);
+    await providers.close();
+    expect(events).toEqual(["acme made with http", "acme closed"]);
+  });
+
+  test("has a provider without its key off, and one it does not know", () => {
+    const { events, manifest } = observed();
+    const manifests = [manifest("acme", true), manifest("beta", false)];
+    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    expect(["acme", "beta", "gamma"].map((slug) => providers.isOn(slug))).toEqual([false, true, false]);
+    expect(() => providers.speech("acme")).toThrow("acme");
+    expect(() => providers.speech("gamma")).toThrow("gamma");
+    expect(events).toEqual([]);
+  });
+
+  test("refuses speech from a provider that has none", () => {
+    const { manifest } = observed();
+    const manifests = [manifest("mute", false)];
+    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    expect(() => providers.speech("mute")).toThrow("mute");
+  });
+
+  test("closes the others when one fails to close, and says so", async () => {
+    const { events, manifest } = observed();
+    const broken = manifest("acme", false, () => Promise.reject(new Error("stuck")));
+    const manifests = [broken, manifest("beta", false)];
+    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    providers.speech("acme");
+    providers.speech("beta");
+    await expect(providers.close()).rejects.toThrow(AggregateError);
+    expect(events.slice(2)).toEqual(["acme closed", "beta closed"]);
+  });
+
+  test("has the built-in engine on and every vendor off without keys", async () => {
+    const providers = createProviders({ environment: {}, http, log: silentLog });
+    const on = providers.slugs.filter((slug) => providers.isOn(slug));
+    expect(on).toEqual(builtInProviders.filter(({ needsKey }) => !needsKey).map(({ slug }) => slug));
+    expect(on).toContain("local");
+    await providers.close();
+  });
+});
+
+test("no two built-in providers share a slug", () => {
+  const slugs = builtInProviders.map(({ slug }) => slug);
+  expect(new Set(slugs).size).toBe(slugs.length);
+});

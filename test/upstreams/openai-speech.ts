@@ -1,0 +1,140 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type AudioSource, createAudioSource } from "./audio-source.ts";
+import type { AudioBehaviour, ErrorBehaviour, SpeechBehaviour } from "./openai-behaviour.ts";
+import type { Refusal, SpeechRequestBody } from "./openai-request.ts";
+import type { StandInAnswer } from "./stand-in-server.ts";
+
+const contentTypes: Readonly<Record<SpeechRequestBody["response_format"], string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+};
+
+const usualErrors: Readonly<Record<number, { type: string; code: string | null }>> = {
+  401: { type: "invalid_request_error", code: "invalid_api_key" },
+  403: { type: "invalid_request_error", code: "unsupported_country_region_territory" },
+  429: { type: "requests", code: "rate_limit_exceeded" },
+  500: { type: "server_error", code: null },
+  503: { type: "service_unavailable_error", code: null },
+};
+
+/** Answers valid "create speech" requests; the audio is made once. */
+export function createSpeechAnswers() {
+  const mp3 = createAudioSource("mp3");
+  const pcm = createAudioSource("pcm");
+  return async (
+    body: SpeechRequestBody,
+    behaviour: SpeechBehaviour,
+    answer: StandInAnswer,
+  ): Promise<void> => {
+    if (behaviour.kind === "plain") {
+      answer.send(behaviour.status, behaviour.headers, behaviour.body);
+    } else if (behaviour.kind === "error") {
+      sendError(answer, errorOf(behaviour), behaviour.headers);
+    } else {
+      await behaviour.beforeHeaders?.();
+      const source = body.response_format === "pcm" ? pcm : mp3;
+      const isEventStream = body.stream_format === "sse";
+      startAudio(body, behaviour, answer, isEventStream);
+      await (isEventStream
+        ? sendEvents(source, behaviour, answer)
+        : sendAudio(behaviour, answer, (start, end) => answer.write(joined(source.pieces(start, end)))));
+      if (behaviour.beforeEnd !== undefined) await Promise.race([behaviour.beforeEnd(), answer.closed]);
+      if (!answer.isClosed) answer.end();
+    }
+  };
+}
+
+/** Sends the vendor's error answer. */
+export function sendError(
+  answer: StandInAnswer,
+  refusal: Refusal,
+  headers: Record<string, string> = {},
+): void {
+  const { status, ...error } = refusal;
+  answer.send(status, { "content-type": "application/json", ...headers }, JSON.stringify({ error }));
+}
+
+function errorOf(behaviour: ErrorBehaviour): Refusal {
+  const usual = usualErrors[behaviour.status] ?? { type: "invalid_request_error", code: null };
+  return {
+    status: behaviour.status,
+    message: behaviour.message ?? "The stand-in was told to refuse.",
+    type: behaviour.type ?? usual.type,
+    param: null,
+    code: behaviour.code === undefined ? usual.code : behaviour.code,
+  };
+}
+
+function totalBytesOf(behaviour: AudioBehaviour): number {
+  return behaviour.totalBytes ?? 20 * 4096;
+}
+
+function startAudio(
+  body: SpeechRequestBody,
+  behaviour: AudioBehaviour,
+  answer: StandInAnswer,
+  isEventStream: boolean,
+): void {
+  const contentType = isEventStream ? "text/event-stream; charset=utf-8" : contentTypes[body.response_format];
+  answer.start(200, {
+    "content-type": behaviour.contentType ?? contentType,
+    ...(behaviour.framing === "length" && !isEventStream
+      ? { "content-length": String(totalBytesOf(behaviour)) }
+      : { "transfer-encoding": "chunked" }),
+  });
+}
+
+/** Sends chunk by chunk and stops where the behaviour says; returns early only when the client has left. */
+async function sendAudio(
+  behaviour: AudioBehaviour,
+  answer: StandInAnswer,
+  writeRange: (start: number, end: number) => Promise<void> | undefined,
+): Promise<void> {
+  const { chunkBytes = 4096, intervalMs, beforeChunk, stallAfterBytes, cutAfterBytes } = behaviour;
+  const totalBytes = totalBytesOf(behaviour);
+  const lastByte = Math.min(totalBytes, stallAfterBytes ?? totalBytes, cutAfterBytes ?? totalBytes);
+  for (let start = 0, index = 0; start < lastByte && !answer.isClosed; start += chunkBytes, index += 1) {
+    if (intervalMs !== undefined && index > 0) await pause(intervalMs);
+    const gate = beforeChunk?.(index);
+    if (gate !== undefined) await Promise.race([gate, answer.closed]);
+    const full = writeRange(start, Math.min(start + chunkBytes, lastByte));
+    if (full !== undefined) await full;
+  }
+  if (stallAfterBytes !== undefined) await answer.closed;
+  if (cutAfterBytes !== undefined) await answer.cut(behaviour.cutWith);
+}
+
+function joined(pieces: Uint8Array[]): Uint8Array {
+  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+}
+
+async function sendEvents(
+  source: AudioSource,
+  behaviour: AudioBehaviour,
+  answer: StandInAnswer,
+): Promise<void> {
+  const sendEvent = (event: object) => answer.write(`data: ${JSON.stringify(event)}\n\n`);
+  const { errorAfterBytes } = behaviour;
+  const shown = errorAfterBytes === undefined ? behaviour : { ...behaviour, totalBytes: errorAfterBytes };
+  await sendAudio(shown, answer, (start, end) => {
+    const audio = Buffer.from(joined(source.pieces(start, end))).toString("base64");
+    return sendEvent({ type: "speech.audio.delta", audio });
+  });
+  if (answer.isClosed || behaviour.cutAfterBytes !== undefined) return;
+  if (errorAfterBytes !== undefined) {
+    sendEvent({
+      type: "error",
+      error: { type: "server_error", code: null, message: "It broke.", param: null },
+    });
+  } else if (behaviour.omitDone !== true) {
+    const usage =
+      behaviour.usage === undefined
+        ? { input_tokens: 14, output_tokens: 101, total_tokens: 115 }
+        : (behaviour.usage ?? undefined);
+    sendEvent({ type: "speech.audio.done", usage });
+  }
+}

@@ -1,0 +1,119 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
+import {
+  AudioFormat as ProtoAudioFormat,
+  type SynthesizeRequest,
+  type SynthesizeResponseSchema,
+} from "../../gen/media/speech/v1/speech_pb.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { AudioFormat } from "../../providers/contract.ts";
+import { codePoints, type SpeechRequest } from "./speech-request.ts";
+import type { SynthesisFrame } from "./synthesize.ts";
+
+const minSpeed = 0.25;
+const maxSpeed = 4;
+const maxLabelCharacters = 256;
+const maxTraceBytes = 16 * 1024;
+const maxOptionsBytes = 64 * 1024;
+const maxProviders = 32;
+
+/** Throws an `invalid_body` DomainError that names every fault by its REST path. */
+export function fromProtoSynthesizeRequest(request: SynthesizeRequest): SpeechRequest {
+  const issues = [
+    ...textIssues(request),
+    ...attributionIssues(request),
+    ...preferenceIssues(request.provider),
+  ];
+  const format = formatByProto.get(request.responseFormat);
+  if (format === undefined) issues.push({ path: "response_format", message: "must be mp3 or pcm" });
+  if (issues.length > 0 || format === undefined) throw DomainError.invalid(issues);
+  return {
+    input: request.input,
+    model: request.model,
+    voice: request.voice,
+    format,
+    speed: request.speed,
+    preferences: request.provider,
+  };
+}
+
+const formatByProto: ReadonlyMap<ProtoAudioFormat, AudioFormat> = new Map([
+  [ProtoAudioFormat.UNSPECIFIED, "mp3"],
+  [ProtoAudioFormat.MP3, "mp3"],
+  [ProtoAudioFormat.PCM, "pcm"],
+]);
+
+/** The wire's word for an encoding. */
+export function toProtoAudioFormat(format: AudioFormat): ProtoAudioFormat {
+  return format === "mp3" ? ProtoAudioFormat.MP3 : ProtoAudioFormat.PCM;
+}
+
+function textIssues(request: SynthesizeRequest): Issue[] {
+  const issues: Issue[] = [];
+  if (request.input === "") issues.push({ path: "input", message: "is required" });
+  if (request.model === "") issues.push({ path: "model", message: "is required" });
+  if (request.voice === "") issues.push({ path: "voice", message: "must not be empty" });
+  const { speed } = request;
+  if (speed !== undefined && !(speed >= minSpeed && speed <= maxSpeed)) {
+    issues.push({ path: "speed", message: `must be from ${minSpeed} to ${maxSpeed}` });
+  }
+  return issues;
+}
+
+function attributionIssues(request: SynthesizeRequest): Issue[] {
+  const issues: Issue[] = [];
+  for (const [path, text] of [
+    ["user", request.user],
+    ["session_id", request.sessionId],
+  ] as const) {
+    if (codePoints(text) > maxLabelCharacters) {
+      issues.push({ path, message: `must be at most ${maxLabelCharacters} characters` });
+    }
+  }
+  if (request.trace !== undefined && Buffer.byteLength(JSON.stringify(request.trace)) > maxTraceBytes) {
+    issues.push({ path: "trace", message: `must be at most ${maxTraceBytes} bytes as JSON` });
+  }
+  return issues;
+}
+
+function preferenceIssues(preferences: ProviderPreferences | undefined): Issue[] {
+  if (preferences === undefined) return [];
+  const issues: Issue[] = [];
+  for (const list of ["order", "only", "ignore"] as const) {
+    if (preferences[list].length > maxProviders) {
+      issues.push({ path: `provider.${list}`, message: `must name at most ${maxProviders} providers` });
+    }
+  }
+  if (Buffer.byteLength(JSON.stringify(preferences.options)) > maxOptionsBytes) {
+    issues.push({ path: "provider.options", message: `must be at most ${maxOptionsBytes} bytes as JSON` });
+  }
+  return issues;
+}
+
+/** A frame as it travels. */
+export function toProtoFrame(frame: SynthesisFrame): MessageInitShape<typeof SynthesizeResponseSchema> {
+  if (frame.kind === "audio") return { frame: { case: "audio", value: frame.bytes } };
+  if (frame.kind === "finished") {
+    return { frame: { case: "finished", value: { inputCharacters: BigInt(frame.inputCharacters) } } };
+  }
+  const { endpoint } = frame;
+  return {
+    frame: {
+      case: "started",
+      value: {
+        generationId: frame.generationId,
+        format: toProtoAudioFormat(frame.format),
+        sampleRateHz: frame.sampleRateHz,
+        channels: frame.channels,
+        endpoint: {
+          endpointId: endpoint.id,
+          model: endpoint.model,
+          modelPermaslug: endpoint.permaslug,
+          providerSlug: endpoint.providerSlug,
+          providerName: endpoint.providerName,
+        },
+        ignoredParameters: [...frame.ignoredParameters],
+      },
+    },
+  };
+}

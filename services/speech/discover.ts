@@ -1,0 +1,44 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
+import type { Catalog, SpeechEndpoint, SpeechModel } from "../../providers/catalog.ts";
+import { toProtoAudioFormat } from "./convert.ts";
+
+/** The speech models of a catalogue as they travel, ordered by id. */
+export function listSpeechModels(catalog: Catalog): MessageInitShape<typeof SpeechModelSchema>[] {
+  return catalog.speechModels().map(toProtoSpeechModel);
+}
+
+function toProtoSpeechModel(model: SpeechModel) {
+  const first = model.endpoints[0]?.speech;
+  return {
+    id: model.id,
+    permaslug: model.permaslug,
+    name: model.name,
+    description: model.description,
+    createdUnixS: BigInt(model.createdUnixS),
+    voices: (first?.voices ?? []).map(({ id, name, language }) => ({ id, name, language })),
+    defaultVoice: first?.defaultVoice ?? "",
+    endpoints: model.endpoints.map(toProtoSpeechEndpoint),
+  };
+}
+
+function toProtoSpeechEndpoint({
+  id,
+  providerSlug,
+  providerName,
+  speech,
+  passthrough,
+  prices,
+}: SpeechEndpoint) {
+  const formats = speech.formats.includes("pcm") ? (["mp3", "pcm"] as const) : speech.formats;
+  return {
+    endpointId: id,
+    providerSlug,
+    providerName,
+    formats: formats.map(toProtoAudioFormat),
+    maxInputCharacters: speech.maxInputCharacters,
+    supportsSpeed: speech.speed !== undefined,
+    allowedPassthroughParameters: [...passthrough],
+    prices: prices.map(({ billable, nanoUsdPerMillion }) => ({ billable, nanoUsdPerMillion })),
+  };
+}

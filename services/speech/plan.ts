@@ -1,0 +1,89 @@
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
+import type { SpeechCall } from "../../providers/contract.ts";
+import type { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
+import { routeCandidates } from "../../providers/router.ts";
+import { codePoints, type SpeechRequest } from "./speech-request.ts";
+
+/** What one endpoint would be asked, and what of the request has no effect there. */
+export interface PlannedCall {
+  readonly call: SpeechCall;
+  /** The endpoint gives pcm and the client wants mp3. */
+  readonly transcode: boolean;
+  /** Parameters without effect, by their REST names. */
+  readonly ignoredParameters: readonly string[];
+}
+
+/**
+ * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left` or
+ * `unsupported_parameter`.
+ */
+export function candidatesFor(
+  request: SpeechRequest,
+  { catalog, health }: { readonly catalog: Catalog; readonly health: EndpointHealth },
+): readonly SpeechEndpoint[] {
+  const endpoints = catalog.speechModel(request.model)?.endpoints;
+  if (endpoints === undefined) {
+    throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no speech model of this name", {
+      issues: [{ path: "model", message: "is not a speech model of this gateway" }],
+    });
+  }
+  return routeCandidates({
+    endpoints,
+    preferences: request.preferences,
+    unsupported: (endpoint) => unsupportedBy(endpoint, request),
+    health,
+    price: ({ prices }) => mostSpeechCanCost(prices, codePoints(request.input)),
+  });
+}
+
+function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issue[] {
+  const issues: Issue[] = [];
+  const { voices, defaultVoice, maxInputCharacters, formats } = speech;
+  if (request.voice === undefined && defaultVoice === undefined) {
+    issues.push({ path: "voice", message: "is required by this model" });
+  }
+  if (request.voice !== undefined && voices.length > 0 && !voices.some(({ id }) => id === request.voice)) {
+    issues.push({ path: "voice", message: "is not a voice of this model" });
+  }
+  if (codePoints(request.input) > maxInputCharacters) {
+    issues.push({
+      path: "input",
+      message: `must be at most ${maxInputCharacters} characters for this model`,
+    });
+  }
+  if (!formats.includes(request.format) && !canTranscode(formats, request.format)) {
+    issues.push({ path: "response_format", message: "is not offered by this model" });
+  }
+  return issues;
+}
+
+function canTranscode(formats: readonly string[], wanted: string): boolean {
+  return wanted === "mp3" && formats.includes("pcm");
+}
+
+/** What to ask an endpoint that `candidatesFor` returned. */
+export function planCall(endpoint: SpeechEndpoint, request: SpeechRequest): PlannedCall {
+  const { speech, providerSlug, passthrough } = endpoint;
+  const ignoredParameters: string[] = [];
+  if (request.speed !== undefined && speech.speed === undefined) ignoredParameters.push("speed");
+  const options: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(request.preferences?.options[providerSlug] ?? {})) {
+    if (passthrough.includes(name)) options[name] = value;
+    else ignoredParameters.push(`provider.options.${providerSlug}.${name}`);
+  }
+  const transcode = !speech.formats.includes(request.format);
+  const { speed } = speech;
+  const call: SpeechCall = {
+    upstreamModel: endpoint.upstreamModel,
+    input: request.input,
+    voice: request.voice ?? speech.defaultVoice ?? "",
+    format: transcode ? "pcm" : request.format,
+    speed: speed === undefined ? 1 : Math.min(Math.max(request.speed ?? 1, speed.min), speed.max),
+    options,
+    settings: endpoint.settings,
+  };
+  return { call, transcode, ignoredParameters };
+}

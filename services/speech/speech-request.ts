@@ -1,0 +1,27 @@
+import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
+import type { AudioFormat } from "../../providers/contract.ts";
+
+/** A text to speak, checked against the contract but not yet against a model. */
+export interface SpeechRequest {
+  readonly input: string;
+  readonly model: string;
+  /** Undefined: the model's default voice. */
+  readonly voice: string | undefined;
+  readonly format: AudioFormat;
+  /** 0.25 to 4; undefined when not given. */
+  readonly speed: number | undefined;
+  /** Undefined: no preference. */
+  readonly preferences: ProviderPreferences | undefined;
+}
+
+/** How many Unicode code points a text has: what "characters" means everywhere in the interface. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    if ((text.charCodeAt(index) & 0xfc00) === 0xd800 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00) {
+      count--;
+      index++;
+    }
+  }
+  return count;
+}

@@ -1,0 +1,53 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
+import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
+import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
+import type { Readiness } from "../../lib/runtime/health.ts";
+import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import type { Log } from "../../lib/runtime/log.ts";
+import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import type { Catalog } from "../../providers/catalog.ts";
+import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
+import { speechRoutes } from "./rpc.ts";
+import type { SynthesisLimits } from "./synthesize.ts";
+import { Mp3Encoders } from "./transcode.ts";
+
+/** What the speech service works with. */
+export interface SpeechServiceOptions {
+  /** Every model of the catalogue; those whose providers are off are left out here. */
+  readonly catalog: Catalog;
+  readonly providers: ProviderSet;
+  readonly limits: SynthesisLimits;
+  readonly authenticateKey: KeyAuthenticator;
+  readonly verifyToken: TokenVerifier;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** The speech service, to be put on a port or called in this process. */
+export interface RunnableSpeechService {
+  readonly services: readonly DescService[];
+  readonly routes: RegisterRoutes;
+  readonly readiness: Readiness;
+}
+
+/** The speech service over the providers of this process. */
+export function createSpeechService(options: SpeechServiceOptions): RunnableSpeechService {
+  const { providers, limits, authenticateKey, verifyToken, log, clock = systemClock } = options;
+  const catalog = options.catalog.offeredBy((slug) => providers.isOn(slug));
+  const identity = createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken, clock });
+  const health = new EndpointHealth({ clock });
+  return {
+    services: [SpeechService],
+    routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock }, [
+      serverInterceptor(log),
+      identity,
+    ]),
+    async readiness() {
+      return catalog.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
+    },
+  };
+}

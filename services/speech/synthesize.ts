@@ -1,0 +1,205 @@
+/**
+ * One synthesis: choose endpoints, try them in order, stream the audio of the one that speaks.
+ *
+ * 1. Nothing is yielded before the first audio is in hand; until then a failure is a plain error.
+ * 2. After the first audio no other endpoint is tried, and a failure ends the stream with an error.
+ * 3. Aborting `signal` ends the upstream work at once, also when this generator is never resumed.
+ * 4. The consumer's pace is the upstream's pace: a chunk is pulled only when the one before it was taken.
+ */
+import { randomUUID } from "node:crypto";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { wordOfReason } from "../../lib/runtime/error-code.ts";
+import type { Log } from "../../lib/runtime/log.ts";
+import {
+  type AttemptRecord,
+  type AttemptsResult,
+  endAttempt,
+  reasonOfProviderError,
+  runAttempts,
+  toAttemptFailure,
+} from "../../providers/attempt.ts";
+import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
+import { type AudioFormat, ProviderError } from "../../providers/contract.ts";
+import type { EndpointHealth } from "../../providers/endpoint-health.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
+import { Deadline } from "./deadline.ts";
+import { candidatesFor, planCall } from "./plan.ts";
+import { codePoints, type SpeechRequest } from "./speech-request.ts";
+import { type Mp3Encoders, transcodePcmToMp3 } from "./transcode.ts";
+
+/** Limits in time of one synthesis, milliseconds. */
+export interface SynthesisLimits {
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly timeoutMs: number;
+}
+
+/** What a synthesis works with. */
+export interface SynthesizeDependencies {
+  /** Only what can be used now. */
+  readonly catalog: Catalog;
+  readonly providers: ProviderSet;
+  readonly health: EndpointHealth;
+  readonly limits: SynthesisLimits;
+  /** Shared by all syntheses of the process. */
+  readonly encoders: Mp3Encoders;
+  readonly clock: Clock;
+}
+
+/** A frame of the answer, before it is put on the wire. */
+export type SynthesisFrame =
+  | {
+      readonly kind: "started";
+      readonly generationId: string;
+      readonly format: AudioFormat;
+      readonly sampleRateHz: number;
+      readonly channels: number;
+      readonly endpoint: SpeechEndpoint;
+      readonly ignoredParameters: readonly string[];
+    }
+  | { readonly kind: "audio"; readonly bytes: Uint8Array }
+  | { readonly kind: "finished"; readonly inputCharacters: number };
+
+/** Largest audio frame; well under every message limit. */
+const maxFrameBytes = 256 * 1024;
+
+/** Speaks. Throws DomainError, naming the generation once there is one. */
+export async function* synthesize(
+  request: SpeechRequest,
+  dependencies: SynthesizeDependencies,
+  signal: AbortSignal,
+  log: Log,
+): AsyncGenerator<SynthesisFrame, void, undefined> {
+  const candidates = candidatesFor(request, dependencies);
+  const generationId = `gen-tts-${randomUUID()}`;
+  const { limits, health, clock } = dependencies;
+  const deadline = new Deadline(signal, limits.timeoutMs, limits.idleTimeoutMs);
+  let rest: AsyncIterator<Uint8Array> | undefined;
+  try {
+    const { value: voice, ...begun } = await runAttempts({
+      candidates,
+      attempt: (candidate, attemptSignal) => beginSpeaking(candidate, request, dependencies, attemptSignal),
+      discard: async ({ rest: late }) => void (await late.return?.()),
+      firstOutputTimeoutMs: limits.firstByteTimeoutMs,
+      signal: deadline.signal,
+      deadlineMs: clock.nowMs() + limits.timeoutMs,
+      health,
+      clock,
+      onAttempt: (record) => logAttempt(log, generationId, record),
+    });
+    rest = voice.rest;
+    const { format, sampleRateHz, channels, ignoredParameters } = voice;
+    const { endpoint } = begun;
+    yield { kind: "started", generationId, format, sampleRateHz, channels, endpoint, ignoredParameters };
+    yield* audioFrames(voice.first);
+    try {
+      for (;;) {
+        const next = await deadline.waitFor(rest.next());
+        if (next.done) break;
+        yield* audioFrames(next.value);
+      }
+    } catch (thrown) {
+      throw brokenOff(thrown, begun, { deadline, signal, dependencies, log, generationId });
+    }
+    const inputCharacters = codePoints(request.input);
+    const attempt = begun.attempts.at(-1);
+    if (attempt !== undefined) {
+      const seconds = (clock.monotonicMs() - attempt.startedMonotonicMs) / 1000;
+      health.recordThroughput(endpoint.id, inputCharacters / seconds);
+    }
+    yield { kind: "finished", inputCharacters };
+  } catch (thrown) {
+    throw DomainError.from(thrown).withGenerationId(generationId);
+  } finally {
+    deadline.end();
+    rest?.return?.().catch(() => undefined);
+  }
+}
+
+/** An endpoint whose first audio is in hand. */
+interface Voice {
+  readonly format: AudioFormat;
+  readonly sampleRateHz: number;
+  readonly channels: number;
+  readonly ignoredParameters: readonly string[];
+  readonly first: Uint8Array;
+  readonly rest: AsyncIterator<Uint8Array>;
+}
+
+async function beginSpeaking(
+  endpoint: SpeechEndpoint,
+  request: SpeechRequest,
+  { providers, encoders }: SynthesizeDependencies,
+  signal: AbortSignal,
+): Promise<Voice> {
+  const { adapter, connection } = providers.speech(endpoint.providerSlug);
+  const { call, transcode, ignoredParameters } = planCall(endpoint, request);
+  const answer = await adapter.synthesize(call, { signal, connection });
+  const audio = transcode ? transcodePcmToMp3({ ...answer, encoders }) : answer.audio;
+  const rest = audio[Symbol.asyncIterator]();
+  const first = await rest.next();
+  if (first.done) throw new ProviderError("bad_answer", "the answer has no audio");
+  const { sampleRateHz, channels } = answer;
+  return { format: request.format, sampleRateHz, channels, ignoredParameters, first: first.value, rest };
+}
+
+function* audioFrames(bytes: Uint8Array): Generator<SynthesisFrame> {
+  for (let start = 0; start < bytes.length; start += maxFrameBytes) {
+    yield { kind: "audio", bytes: bytes.subarray(start, start + maxFrameBytes) };
+  }
+}
+
+/** What a failure after the first audio means; tells the endpoint's health of it. */
+function brokenOff(
+  thrown: unknown,
+  { attempts, endpoint }: Pick<AttemptsResult<SpeechEndpoint, Voice>, "attempts" | "endpoint">,
+  { deadline, signal, dependencies, log, generationId }: BrokenOffContext,
+): DomainError {
+  if (signal.aborted && !deadline.timedOut) {
+    return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
+  }
+  const error = deadline.timedOut
+    ? new ProviderError("timeout", "the audio stopped coming", { cause: thrown })
+    : thrown;
+  if (!(error instanceof ProviderError)) return DomainError.from(error);
+  const { health, clock } = dependencies;
+  void health.recordFailure(endpoint.id, error);
+  const reason = reasonOfProviderError(error);
+  const end = { outcome: Outcome.FAILED, reason, providerStatus: error.status ?? 0, error };
+  const records = attempts.map((record) =>
+    record.endpoint === endpoint ? endAttempt(record, end, clock) : record,
+  );
+  const last = records.at(-1);
+  if (last !== undefined) logAttempt(log, generationId, last);
+  return new DomainError(reason, "the provider failed during its answer", {
+    cause: error,
+    attempts: records.map(toAttemptFailure),
+  });
+}
+
+interface BrokenOffContext {
+  readonly deadline: Deadline;
+  readonly signal: AbortSignal;
+  readonly dependencies: SynthesizeDependencies;
+  readonly log: Log;
+  readonly generationId: string;
+}
+
+/** A failed attempt in the log: our own words about it, never the upstream's. */
+function logAttempt(log: Log, generationId: string, record: AttemptRecord<SpeechEndpoint>): void {
+  if (record.reason === undefined || record.outcome === Outcome.CANCELLED) return;
+  const { endpoint, error } = record;
+  const fields = {
+    generation_id: generationId,
+    provider: endpoint.providerSlug,
+    endpoint_id: endpoint.id,
+    provider_status: record.providerStatus,
+    reason: wordOfReason(record.reason),
+    ms: Math.round(record.durationMs),
+  };
+  if (error instanceof ProviderError) log.warn({ ...fields, detail: error.message }, "attempt failed");
+  else log.error({ ...fields, err: error }, "attempt failed");
+}

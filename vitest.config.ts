@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { SkipReporter } from "./test/support/skip-reporter.ts";
 
 export default defineConfig({
   test: {
@@ -7,5 +8,6 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: ["default", new SkipReporter(), ["json", { outputFile: ".test-output/results.json" }]],
   },
 });

@@ -1,9 +1,9 @@
 /**
  * A bounded queue between a source that pushes bytes and one consumer that pulls them.
  *
- * 1. Chunks come out in order, once, uncopied.
- * 2. At `highWaterBytes` the source is paused, and resumed when less than half of that is left. A source that cannot
- *    stop at once may push on: nothing is dropped.
+ * 1. Bytes come out in order, once; a read takes all that is queued, uncopied where that is one chunk.
+ * 2. At `highWaterBytes` the source is paused, and resumed by the next read. A source that cannot stop at once may push
+ *    on: nothing is dropped.
  * 3. After end() the consumer gets what is queued, then the end; after fail() what is queued, then the error.
  * 4. abandon() drops what is queued: reads fail from then on, a waiting one at once.
  */
@@ -82,15 +82,8 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
   }
 
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    const chunk = this.#chunks.shift();
-    if (chunk !== undefined) {
-      this.#queuedBytes -= chunk.length;
-      if (this.#paused && this.#queuedBytes < this.#highWaterBytes / 2) {
-        this.#paused = false;
-        if (!this.#closed) this.#source.resume();
-      }
-      return Promise.resolve({ done: false, value: chunk });
-    }
+    const chunk = this.#takeQueued();
+    if (chunk !== undefined) return Promise.resolve({ done: false, value: chunk });
     if (this.#closed) return this.#error === undefined ? Promise.resolve(done) : Promise.reject(this.#error);
     if (this.#waiting !== undefined) return Promise.reject(new Error("One read at a time."));
     return new Promise((resolve, reject) => {
@@ -110,6 +103,20 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  #takeQueued(): Uint8Array | undefined {
+    const [first] = this.#chunks;
+    if (first === undefined) return undefined;
+    // Small chunks that came together go on together: each frame behind this costs more than the copy.
+    const chunk = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#queuedBytes);
+    this.#chunks = [];
+    this.#queuedBytes = 0;
+    if (this.#paused) {
+      this.#paused = false;
+      if (!this.#closed) this.#source.resume();
+    }
+    return chunk;
   }
 
   #takeWaiting(): WaitingRead | undefined {

@@ -2,6 +2,7 @@ import { Agent } from "node:http";
 import { Agent as TlsAgent } from "node:https";
 import type { DescService } from "@bufbuild/protobuf";
 import {
+  type CallOptions,
   type Client,
   createClient,
   createRouterTransport,
@@ -44,7 +45,7 @@ export function createRemoteTransport(options: RemoteOptions): Transport {
     httpVersion: "1.1",
     nodeOptions: { agent },
     acceptCompression: [],
-    interceptors: [translateClientErrors, forwardRequestId, ...(options.interceptors ?? [])],
+    interceptors: [forwardRequestId, ...(options.interceptors ?? [])],
     defaultTimeoutMs: options.defaultTimeoutMs ?? shortCallTimeoutMs,
     ...(options.limits ?? defaultMessageLimits),
   });
@@ -57,33 +58,44 @@ export function createLocalTransport(
 ): Transport {
   return createRouterTransport(routes, {
     transport: {
-      interceptors: [translateClientErrors, forwardRequestId, ...(options.interceptors ?? [])],
+      interceptors: [forwardRequestId, ...(options.interceptors ?? [])],
       defaultTimeoutMs: options.defaultTimeoutMs ?? shortCallTimeoutMs,
     },
   });
 }
 
-/** A client of a service; throws DomainError only. */
+/**
+ * A client of a service; throws DomainError only, without the address of a process that could not be reached. Leaving
+ * a stream early does not cancel its call: see consumeStream.
+ */
 export function createRpcClient<S extends DescService>(service: S, transport: Transport): Client<S> {
-  return createClient(service, transport);
+  const client = createClient(service, transport) as Record<string, Call>;
+  const calls = service.methods.map(({ localName }) => [localName, withSafeErrors(client[localName])]);
+  return Object.fromEntries(calls);
 }
 
-/** Errors as DomainErrors, without the address of the process that could not be reached. */
-const translateClientErrors: Interceptor = (next) => async (request) => {
-  try {
-    const response = await next(request);
-    return response.stream ? { ...response, message: translateStream(response.message) } : response;
-  } catch (thrown) {
-    throw safeError(thrown);
-  }
-};
+type Call = (request: unknown, options?: CallOptions) => Promise<unknown> | AsyncIterable<unknown>;
 
-async function* translateStream<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* source;
-  } catch (thrown) {
-    throw safeError(thrown);
-  }
+/** Here, and not in an interceptor: Connect wraps what interceptors throw. */
+function withSafeErrors(call: Call | undefined): Call | undefined {
+  if (call === undefined) return undefined;
+  return (request, options) => {
+    const answer = call(request, options);
+    return Symbol.asyncIterator in answer ? streamWithSafeErrors(answer) : answer.catch(rethrowSafely);
+  };
+}
+
+function streamWithSafeErrors<T>(source: AsyncIterable<T>): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = source[Symbol.asyncIterator]();
+      return { next: () => iterator.next().catch(rethrowSafely) };
+    },
+  };
+}
+
+function rethrowSafely(thrown: unknown): never {
+  throw safeError(thrown);
 }
 
 function safeError(thrown: unknown): DomainError {
@@ -101,18 +113,39 @@ function safeError(thrown: unknown): DomainError {
  * Consumes a server stream and makes sure that the call ends with it: leaving a `for await` over a Connect stream
  * early does not cancel the call, so the signal given to `open` is aborted whenever the consumer stops.
  */
-export async function* consumeStream<T>(
+export function consumeStream<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
   signal?: AbortSignal,
-): AsyncGenerator<T, void, undefined> {
+): AsyncIterableIterator<T, undefined> {
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal?.reason);
   if (signal?.aborted) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
-  try {
-    yield* open(controller.signal);
-  } finally {
+  const leave = () => {
     signal?.removeEventListener("abort", onAbort);
     controller.abort();
-  }
+  };
+  let iterator: AsyncIterator<T> | undefined;
+  const received = (result: IteratorResult<T>): IteratorResult<T, undefined> => {
+    if (!result.done) return result;
+    signal?.removeEventListener("abort", onAbort);
+    return { done: true, value: undefined };
+  };
+  const failed = (thrown: unknown): never => {
+    leave();
+    throw thrown;
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next() {
+      iterator ??= open(controller.signal)[Symbol.asyncIterator]();
+      return iterator.next().then(received, failed);
+    },
+    return() {
+      leave();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+  };
 }

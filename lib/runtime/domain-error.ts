@@ -67,6 +67,8 @@ export class DomainError extends Error {
     if (!(thrown instanceof ConnectError)) {
       return new DomainError(ErrorReason.INTERNAL, "internal error", { cause: thrown });
     }
+    // Connect wraps what a client's interceptor throws.
+    if (thrown.cause instanceof DomainError) return thrown.cause;
     const detail = thrown.findDetails(ErrorDetailSchema)[0];
     if (detail === undefined) {
       return new DomainError(reasonOfCode(thrown.code), thrown.rawMessage, { cause: thrown });

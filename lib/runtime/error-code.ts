@@ -50,6 +50,8 @@ const reasonByCode: Readonly<Partial<Record<Code, ErrorReason>>> = {
   [Code.PermissionDenied]: ErrorReason.CALLER_NOT_ALLOWED,
   [Code.Unauthenticated]: ErrorReason.KEY_UNKNOWN,
   [Code.Unavailable]: ErrorReason.SERVICE_UNAVAILABLE,
+  // Without our detail this code means that the connection broke.
+  [Code.Aborted]: ErrorReason.SERVICE_UNAVAILABLE,
   // Without our detail this code means that a message was over a limit of the wire, never a rate limit.
   [Code.ResourceExhausted]: ErrorReason.BODY_TOO_LARGE,
 };

@@ -15,7 +15,7 @@ const watchIntervalMs = 1000;
 /** Whether a process lives and may be sent work, over HTTP (`/healthz`, `/readyz`) and grpc.health.v1. */
 export class ProcessHealth {
   readonly #readiness: Readiness;
-  #draining = false;
+  readonly #drain = new AbortController();
 
   constructor(readiness: Readiness) {
     this.#readiness = readiness;
@@ -23,16 +23,16 @@ export class ProcessHealth {
 
   /** From now on the process is not ready, whatever else holds. */
   startDraining(): void {
-    this.#draining = true;
+    this.#drain.abort();
   }
 
   get draining(): boolean {
-    return this.#draining;
+    return this.#drain.signal.aborted;
   }
 
   /** What keeps the process from serving. A readiness check that throws is such a thing itself. */
   async problems(): Promise<readonly string[]> {
-    if (this.#draining) return ["draining"];
+    if (this.draining) return ["draining"];
     try {
       return await this.#readiness();
     } catch {
@@ -55,13 +55,15 @@ export class ProcessHealth {
     return true;
   }
 
-  /** grpc.health.v1 for the named services. */
+  /** grpc.health.v1 for the named services. A watch ends once it has said that the process drains. */
   routes(serviceNames: readonly string[]): RegisterRoutes {
     const known = new Set(["", livenessService, ...serviceNames]);
+    const draining = this.#drain.signal;
+    const readiness = async () =>
+      (await this.problems()).length === 0 ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
     const status = async (service: string) => {
       if (!known.has(service)) return undefined;
-      if (service === livenessService) return ServingStatus.SERVING;
-      return (await this.problems()).length === 0 ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+      return service === livenessService ? ServingStatus.SERVING : readiness();
     };
     return (router) =>
       router.service(Health, {
@@ -71,19 +73,22 @@ export class ProcessHealth {
           return { status: now };
         },
         async list() {
-          const names = [...known];
-          const statuses = await Promise.all(
-            names.map(async (name) => [name, { status: await status(name) }] as const),
-          );
-          return { statuses: Object.fromEntries(statuses) as Record<string, { status: ServingStatus }> };
+          const ready = await readiness();
+          const statuses = [...known].map((name) => {
+            return [name, { status: name === livenessService ? ServingStatus.SERVING : ready }] as const;
+          });
+          return { statuses: Object.fromEntries(statuses) };
         },
         async *watch({ service }, { signal }) {
+          const ended = AbortSignal.any([signal, draining]);
           let last: ServingStatus | undefined;
-          while (!signal.aborted) {
+          for (;;) {
+            const ending = ended.aborted;
             const now = (await status(service)) ?? ServingStatus.SERVICE_UNKNOWN;
             if (now !== last) yield { status: now };
+            if (ending) return;
             last = now;
-            await delay(watchIntervalMs, undefined, { signal, ref: false }).catch(() => undefined);
+            await delay(watchIntervalMs, undefined, { signal: ended, ref: false }).catch(() => undefined);
           }
         },
       });

@@ -1,4 +1,12 @@
-import { Code, ConnectError, type Interceptor, type StreamResponse } from "@connectrpc/connect";
+import type { Message } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type Interceptor,
+  type StreamRequest,
+  type StreamResponse,
+  type UnaryRequest,
+} from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "./domain-error.ts";
 import { wordOfReason } from "./error-code.ts";
@@ -21,27 +29,38 @@ export function serverInterceptor(log: Log): Interceptor {
     try {
       const response = await next(request);
       response.header.set(requestIdHeader, requestId);
-      return response.stream ? withTranslatedErrors(response, callLog, request.signal) : response;
+      return response.stream ? withTranslatedErrors(response, request) : response;
     } catch (thrown) {
-      throw translate(thrown, callLog, request.signal);
+      throw translate(thrown, request);
     }
   };
 }
 
-function withTranslatedErrors(response: StreamResponse, log: Log, signal: AbortSignal): StreamResponse {
-  const source = response.message;
-  async function* translated() {
-    try {
-      yield* source;
-    } catch (thrown) {
-      throw translate(thrown, log, signal);
-    }
-  }
-  return { ...response, message: translated() };
+type AnyRequest = Pick<UnaryRequest | StreamRequest, "signal" | "contextValues">;
+
+/** A plain iterator: a generator would cost every frame several promises. */
+function withTranslatedErrors(response: StreamResponse, request: AnyRequest): StreamResponse {
+  const source = response.message[Symbol.asyncIterator]();
+  const failed = (thrown: unknown): never => {
+    throw translate(thrown, request);
+  };
+  const message: AsyncIterableIterator<Message> = {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next: () => source.next().catch(failed),
+    return: async () => (await source.return?.()) ?? { done: true, value: undefined },
+    throw: async (thrown) => {
+      if (source.throw === undefined) throw thrown;
+      return source.throw(thrown).catch(failed);
+    },
+  };
+  return { ...response, message };
 }
 
 /** Any thrown value as the error that leaves the process; logs what only we can mend. */
-function translate(thrown: unknown, log: Log, signal: AbortSignal): ConnectError {
+function translate(thrown: unknown, { signal, contextValues }: AnyRequest): ConnectError {
+  const log = contextValues.get(requestLogKey);
   if (signal.aborted && isAbort(thrown, signal)) return abortError(signal);
   if (thrown instanceof ConnectError && thrown.code !== Code.Internal && thrown.code !== Code.Unknown)
     return thrown;
@@ -50,7 +69,8 @@ function translate(thrown: unknown, log: Log, signal: AbortSignal): ConnectError
     log.error({ err: thrown }, "handler failed");
     return new DomainError(ErrorReason.INTERNAL, "internal error").toConnectError();
   }
-  log.debug({ reason: wordOfReason(error.reason), err: error }, "call refused or failed");
+  // Without its cause, which may hold an upstream's words about the caller's text.
+  log.debug({ reason: wordOfReason(error.reason), detail: error.message }, "call refused or failed");
   return error.toConnectError();
 }
 

@@ -31,7 +31,6 @@ export interface LogOptions {
  */
 export function createLog({ name, level, destination }: LogOptions): Log {
   const options = {
-    name,
     level,
     base: { process: name },
     timestamp: stdTimeFunctions.isoTime,

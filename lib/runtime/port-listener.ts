@@ -6,14 +6,25 @@
  * 2. A peer that stays silent is dropped after `peekTimeoutMs`.
  * 3. close() refuses new connections at once, lets running requests end, and drops what is left at its deadline.
  */
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import {
+  createServer as createHttp1Server,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import {
   createServer as createHttp2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type ServerHttp2Session,
 } from "node:http2";
-import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
 /** A request of either protocol. */
@@ -29,8 +40,10 @@ export interface PortListenerOptions {
   handle: (request: NodeRequest, response: NodeResponse) => void;
   /** Certificate and key; plain TCP without it. */
   tls?: Pick<TlsOptions, "cert" | "key">;
-  /** How long a new connection may stay silent. */
+  /** How long a new connection may stay silent, and how long a TLS handshake may take. */
   peekTimeoutMs?: number;
+  /** How long the headers of an HTTP/1.1 request may take. */
+  headersTimeoutMs?: number;
   /** How long a connection may idle between requests; longer than any client of ours keeps one. */
   idleTimeoutMs?: number;
 }
@@ -47,10 +60,9 @@ const idleSweepMs = 50;
 
 /** Opens the port. Rejects when it can't be bound (in use, no such address, not permitted). */
 export async function listenOnPort(options: PortListenerOptions): Promise<PortListener> {
+  const peekTimeoutMs = options.peekTimeoutMs ?? 10_000;
   const idleTimeoutMs = options.idleTimeoutMs ?? 75_000;
-  const http1 = createHttp1Server({ keepAliveTimeout: idleTimeoutMs, noDelay: true }, options.handle);
-  // A server that never listens tracks no connections: its timeouts and closeIdleConnections() would do nothing.
-  http1.emit("listening");
+  const http1 = startHttp1(options, idleTimeoutMs);
   const sessions = new Set<ServerHttp2Session>();
   const http2 = createHttp2Server({}, options.handle);
   http2.on("session", (session) => {
@@ -62,23 +74,17 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
   const undecided = new Set<Socket>();
   const dispatch = (socket: Socket) => {
     undecided.add(socket);
-    decideProtocol(socket, options.peekTimeoutMs ?? 10_000, (isHttp2) => {
+    decideProtocol(socket, peekTimeoutMs, (isHttp2) => {
       undecided.delete(socket);
       if (isHttp2 !== undefined) (isHttp2 ? http2 : http1).emit("connection", socket);
     });
   };
-  const server =
-    options.tls === undefined
-      ? createTcpServer({ noDelay: true }, dispatch)
-      : createTlsServer({ ...options.tls, ALPNProtocols: ["h2", "http/1.1"], noDelay: true }, dispatch);
-
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, () => {
-      server.off("error", reject);
-      resolve();
-    });
+  const sockets = new Set<Socket>();
+  const server = createServer(options.tls, peekTimeoutMs, dispatch).on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
   });
+  await bind(server, options);
 
   return {
     port: (server.address() as AddressInfo).port,
@@ -89,8 +95,7 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
       const sweep = setInterval(() => http1.closeIdleConnections(), idleSweepMs);
       http1.closeIdleConnections();
       const drop = setTimeout(() => {
-        http1.closeAllConnections();
-        for (const session of sessions) session.destroy();
+        for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;
       clearInterval(sweep);
@@ -99,6 +104,36 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
       http2.close();
     },
   };
+}
+
+function startHttp1(options: PortListenerOptions, keepAliveTimeout: number): HttpServer {
+  const headersTimeout = options.headersTimeoutMs ?? 20_000;
+  const connectionsCheckingInterval = Math.ceil(headersTimeout / 4);
+  const http1 = createHttp1Server(
+    { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, noDelay: true },
+    options.handle,
+  );
+  // A server that never listens tracks no connections: its timeouts and closeIdleConnections() would do nothing.
+  http1.emit("listening");
+  return http1;
+}
+
+function createServer(
+  tls: PortListenerOptions["tls"],
+  handshakeTimeout: number,
+  dispatch: (socket: Socket) => void,
+): TcpServer {
+  if (tls === undefined) return createTcpServer({ noDelay: true }, dispatch);
+  const options = { ...tls, ALPNProtocols: ["h2", "http/1.1"], noDelay: true, handshakeTimeout };
+  // Node leaves a connection open whose handshake failed or took too long.
+  return createTlsServer(options, dispatch).on("tlsClientError", (_error, socket) => socket.destroy());
+}
+
+async function bind(server: TcpServer, { host, port }: PortListenerOptions): Promise<void> {
+  server.listen(port, host);
+  await once(server, "listening");
+  // A connection that can't be accepted (no file descriptor left) is lost; the others go on.
+  server.on("error", () => undefined);
 }
 
 /** Reads until the first bytes tell the protocol; calls back with undefined when the peer left or stayed silent. */
@@ -112,6 +147,7 @@ function decideProtocol(
   const finish = (isHttp2: boolean | undefined) => {
     clearTimeout(timer);
     socket.off("readable", onReadable).off("close", onClose).off("error", onError);
+    if (isHttp2 !== undefined) socket.unshift(head);
     decided(isHttp2);
   };
   const onClose = () => finish(undefined);
@@ -126,7 +162,6 @@ function decideProtocol(
     const isPreface = head.compare(preface, 0, length, 0, length) === 0;
     if (isPreface && length < preface.length) return;
     finish(isPreface);
-    socket.unshift(head);
   };
   socket.on("readable", onReadable).once("close", onClose).on("error", onError);
 }

@@ -49,10 +49,11 @@ export async function runProcess(start: () => Promise<RunningProcess>): Promise<
 /** Why a start failed, in one line for the operator. */
 export function startFailure(thrown: unknown): string {
   if (thrown instanceof ConfigError || thrown instanceof StartError) return `error: ${thrown.message}`;
-  const { code, address, port, path } = thrown as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (!(thrown instanceof Error)) return `error: ${thrown}`;
+  const { code, address, port, path }: NodeJS.ErrnoException & { address?: string; port?: number } = thrown;
   if (code === "EADDRINUSE") return `error: port ${port} on ${address} is in use; set another one`;
   if (code === "EACCES" && port !== undefined)
     return `error: port ${port} on ${address} may not be opened by this user`;
   if (code === "EACCES" || code === "EROFS") return `error: ${path} is not writable`;
-  return `error: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`;
+  return `error: ${thrown.stack ?? thrown.message}`;
 }

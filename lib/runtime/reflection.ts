@@ -1,4 +1,4 @@
-import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import { type DescFile, type DescMessage, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { ServerReflection, type ServerReflectionRequest } from "../../gen/reflection/v1/reflection_pb.ts";
@@ -66,7 +66,13 @@ function indexSymbols(file: DescFile, into: Map<string, DescFile>): void {
   for (const { typeName, methods } of file.services) {
     for (const method of methods) into.set(`${typeName}.${method.name}`, file);
   }
-  for (const message of file.messages) {
-    for (const { typeName } of [...message.nestedMessages, ...message.nestedEnums]) into.set(typeName, file);
+  for (const message of file.messages) indexNested(message, file, into);
+}
+
+function indexNested(message: DescMessage, file: DescFile, into: Map<string, DescFile>): void {
+  for (const { typeName } of message.nestedEnums) into.set(typeName, file);
+  for (const nested of message.nestedMessages) {
+    into.set(nested.typeName, file);
+    indexNested(nested, file, into);
   }
 }

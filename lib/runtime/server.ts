@@ -18,7 +18,9 @@ import {
 } from "./rpc-handler.ts";
 
 /** What a process serves on its RPC port. */
-export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "port" | "tls"> {
+export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "port"> {
+  /** Certificate and key; plain TCP without it. */
+  tls?: PortListenerOptions["tls"] | undefined;
   /** The services that reflection and health name. */
   services: readonly DescService[];
   /** Registers their handlers, with their interceptors. */

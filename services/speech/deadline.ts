@@ -5,6 +5,7 @@ export class Deadline {
   readonly #idle: NodeJS.Timeout;
   readonly #total: NodeJS.Timeout;
   #waiting = false;
+  #finished = false;
   #timedOut = false;
 
   /** Follows `parent`; fires after `timeoutMs` in all, or after `idleTimeoutMs` of waiting for the upstream. */
@@ -38,11 +39,18 @@ export class Deadline {
     }
   }
 
-  /** Stops the clocks and ends whatever still follows the signal. */
-  end(): void {
+  /** Stops the clocks: the work has ended by itself. */
+  finish(): void {
     clearTimeout(this.#idle);
     clearTimeout(this.#total);
     this.#parent.removeEventListener("abort", this.#follow);
+    this.#finished = true;
+  }
+
+  /** Stops the clocks and, unless the work has finished, ends whatever still follows the signal. */
+  end(): void {
+    if (this.#finished) return;
+    this.finish();
     this.#controller.abort();
   }
 

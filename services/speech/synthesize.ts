@@ -77,46 +77,76 @@ export async function* synthesize(
   const generationId = `gen-tts-${randomUUID()}`;
   const { limits, health, clock } = dependencies;
   const deadline = new Deadline(signal, limits.timeoutMs, limits.idleTimeoutMs);
-  let rest: AsyncIterator<Uint8Array> | undefined;
+  const generation: Generation = { generationId, dependencies, deadline, signal, log };
+  let voice: Voice | undefined;
   try {
-    const { value: voice, ...begun } = await runAttempts({
+    const begun = await runAttempts({
       candidates,
       attempt: (candidate, attemptSignal) => beginSpeaking(candidate, request, dependencies, attemptSignal),
-      discard: async ({ rest: late }) => void (await late.return?.()),
+      discard: async ({ rest }) => void (await rest.return?.()),
       firstOutputTimeoutMs: limits.firstByteTimeoutMs,
       signal: deadline.signal,
       deadlineMs: clock.nowMs() + limits.timeoutMs,
       health,
       clock,
-      onAttempt: (record) => logAttempt(log, generationId, record),
+      onAttempt: (record) => logAttempt(generation, record),
     });
-    rest = voice.rest;
-    const { format, sampleRateHz, channels, ignoredParameters } = voice;
     const { endpoint } = begun;
+    voice = begun.value;
+    const { format, sampleRateHz, channels, ignoredParameters } = voice;
     yield { kind: "started", generationId, format, sampleRateHz, channels, endpoint, ignoredParameters };
-    yield* audioFrames(voice.first);
-    try {
-      for (;;) {
-        const next = await deadline.waitFor(rest.next());
-        if (next.done) break;
-        yield* audioFrames(next.value);
-      }
-    } catch (thrown) {
-      throw brokenOff(thrown, begun, { deadline, signal, dependencies, log, generationId });
-    }
+    yield* restOfAudio(begun, generation);
+    deadline.finish();
     const inputCharacters = codePoints(request.input);
-    const attempt = begun.attempts.at(-1);
-    if (attempt !== undefined) {
-      const seconds = (clock.monotonicMs() - attempt.startedMonotonicMs) / 1000;
-      health.recordThroughput(endpoint.id, inputCharacters / seconds);
-    }
+    recordSpeed(begun, inputCharacters, dependencies);
     yield { kind: "finished", inputCharacters };
   } catch (thrown) {
     throw DomainError.from(thrown).withGenerationId(generationId);
   } finally {
     deadline.end();
-    rest?.return?.().catch(() => undefined);
+    voice?.rest.return?.().catch(() => undefined);
   }
+}
+
+/** One synthesis under way. */
+interface Generation {
+  readonly generationId: string;
+  readonly dependencies: SynthesizeDependencies;
+  readonly deadline: Deadline;
+  /** The caller's. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+type Begun = AttemptsResult<SpeechEndpoint, Voice>;
+
+/** The first audio, which is in hand, and all that follows it. */
+async function* restOfAudio(
+  begun: Begun,
+  generation: Generation,
+): AsyncGenerator<SynthesisFrame, void, undefined> {
+  const { first, rest } = begun.value;
+  yield* audioFrames(first);
+  try {
+    for (;;) {
+      const next = await generation.deadline.waitFor(rest.next());
+      if (next.done) return;
+      yield* audioFrames(next.value);
+    }
+  } catch (thrown) {
+    throw brokenOff(thrown, begun, generation);
+  }
+}
+
+function recordSpeed(
+  { attempts, endpoint }: Begun,
+  inputCharacters: number,
+  { health, clock }: SynthesizeDependencies,
+) {
+  const winner = attempts.at(-1);
+  if (winner === undefined) return;
+  const seconds = (clock.monotonicMs() - winner.startedMonotonicMs) / 1000;
+  health.recordThroughput(endpoint.id, inputCharacters / seconds);
 }
 
 /** An endpoint whose first audio is in hand. */
@@ -153,11 +183,8 @@ function* audioFrames(bytes: Uint8Array): Generator<SynthesisFrame> {
 }
 
 /** What a failure after the first audio means; tells the endpoint's health of it. */
-function brokenOff(
-  thrown: unknown,
-  { attempts, endpoint }: Pick<AttemptsResult<SpeechEndpoint, Voice>, "attempts" | "endpoint">,
-  { deadline, signal, dependencies, log, generationId }: BrokenOffContext,
-): DomainError {
+function brokenOff(thrown: unknown, { attempts, endpoint }: Begun, generation: Generation): DomainError {
+  const { deadline, signal, dependencies } = generation;
   if (signal.aborted && !deadline.timedOut) {
     return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
   }
@@ -165,31 +192,23 @@ function brokenOff(
     ? new ProviderError("timeout", "the audio stopped coming", { cause: thrown })
     : thrown;
   if (!(error instanceof ProviderError)) return DomainError.from(error);
-  const { health, clock } = dependencies;
-  void health.recordFailure(endpoint.id, error);
+  void dependencies.health.recordFailure(endpoint.id, error);
   const reason = reasonOfProviderError(error);
   const end = { outcome: Outcome.FAILED, reason, providerStatus: error.status ?? 0, error };
-  const records = attempts.map((record) =>
-    record.endpoint === endpoint ? endAttempt(record, end, clock) : record,
-  );
-  const last = records.at(-1);
-  if (last !== undefined) logAttempt(log, generationId, last);
+  const winner = attempts.at(-1);
+  const records = [
+    ...attempts.slice(0, -1),
+    ...(winner === undefined ? [] : [endAttempt(winner, end, dependencies.clock)]),
+  ];
+  for (const record of records.slice(-1)) logAttempt(generation, record);
   return new DomainError(reason, "the provider failed during its answer", {
     cause: error,
     attempts: records.map(toAttemptFailure),
   });
 }
 
-interface BrokenOffContext {
-  readonly deadline: Deadline;
-  readonly signal: AbortSignal;
-  readonly dependencies: SynthesizeDependencies;
-  readonly log: Log;
-  readonly generationId: string;
-}
-
 /** A failed attempt in the log: our own words about it, never the upstream's. */
-function logAttempt(log: Log, generationId: string, record: AttemptRecord<SpeechEndpoint>): void {
+function logAttempt({ log, generationId }: Generation, record: AttemptRecord<SpeechEndpoint>): void {
   if (record.reason === undefined || record.outcome === Outcome.CANCELLED) return;
   const { endpoint, error } = record;
   const fields = {

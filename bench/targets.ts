@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateApiKey } from "../lib/identity/api-key.ts";
+import { silentLog } from "../lib/runtime/log.ts";
+import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
+import { startChild } from "../test/support/child.ts";
+import { startProcessStack } from "../test/support/process-stack.ts";
+
+/** Something that answers speech requests. */
+export interface Target {
+  readonly name: string;
+  /** URL of the speech operation. */
+  readonly url: string;
+  readonly apiKey: string;
+  /** The processes whose CPU counts: all of ours but PostgreSQL. */
+  readonly pids: readonly number[];
+  stop(): Promise<void>;
+}
+
+/** The stand-in upstream. */
+export async function startUpstream() {
+  const child = startChild("test/upstreams/openai-main.ts");
+  const baseUrl = await child.line((line) => line.startsWith("http://"));
+  return { baseUrl, stop: () => child.stop() };
+}
+
+/** The yardstick: a proxy that only pipes. */
+export async function startPlainProxy(upstreamUrl: string): Promise<Target> {
+  const child = startChild("bench/plain-proxy.ts", { args: ["--upstream", upstreamUrl] });
+  const baseUrl = await child.line((line) => line.startsWith("http://"));
+  return {
+    name: "plain proxy",
+    url: `${baseUrl}/v1/audio/speech`,
+    apiKey: "none",
+    pids: [child.pid],
+    stop: async () => void (await child.stop()),
+  };
+}
+
+/** Everything in one process. */
+export async function startStandalone(upstreamUrl: string): Promise<Target> {
+  const dataDir = await mkdtemp(join(tmpdir(), "bench-standalone-"));
+  const apiKey = generateApiKey();
+  const child = startChild("standalone/main.ts", {
+    env: {
+      PORT: "0",
+      RPC_PORT: "0",
+      DATA_DIR: dataDir,
+      BOOTSTRAP_INFERENCE_KEY: apiKey,
+      OPENAI_API_KEY: "test-key",
+      OPENAI_BASE_URL: upstreamUrl,
+    },
+  });
+  const port = await child.listeningPort("rest");
+  return {
+    name: "standalone",
+    url: `http://127.0.0.1:${port}/api/v1/audio/speech`,
+    apiKey,
+    pids: [child.pid],
+    async stop() {
+      await child.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Gateway, speech and account as processes of their own. */
+export async function startProcesses(upstreamUrl: string): Promise<Target> {
+  const dataDir = await mkdtemp(join(tmpdir(), "bench-processes-"));
+  const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  const stack = await startProcessStack({
+    databaseUrl: postgres.url,
+    speechEnv: { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl },
+  });
+  return {
+    name: "processes",
+    url: `${stack.restUrl}/audio/speech`,
+    apiKey: stack.inferenceKey,
+    pids: [stack.gateway.pid, stack.speech.pid, stack.account.pid],
+    async stop() {
+      await stack.stop();
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

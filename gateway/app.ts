@@ -1,0 +1,177 @@
+import type { IncomingMessage } from "node:http";
+import type { Client } from "@connectrpc/connect";
+import { fastify } from "fastify";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import type { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
+import type { Clock } from "../lib/runtime/clock.ts";
+import { DomainError } from "../lib/runtime/domain-error.ts";
+import type { Log } from "../lib/runtime/log.ts";
+import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
+import type { DrainOptions } from "../lib/runtime/server.ts";
+import { sendError } from "./answer.ts";
+import { type Authenticate, keyFrom, requireAccess } from "./auth.ts";
+import { BodyBudget } from "./body-budget.ts";
+import type { GatewaySettings } from "./config.ts";
+import { answerCors } from "./cors.ts";
+import { toErrorAnswer } from "./error-body.ts";
+import { Exchange } from "./exchange.ts";
+import { listenHttp } from "./http-listener.ts";
+import { logExchange } from "./request-log.ts";
+import type { Admission, Route } from "./route.ts";
+import { audioSpeechRoute } from "./routes/audio-speech.ts";
+import { rootRoutes } from "./routes/root.ts";
+
+/** What a gateway is made of. */
+export interface GatewayDependencies {
+  speech: Client<typeof SpeechService>;
+  authenticate: Authenticate;
+  /** Run in order for every route that needs a key, once the key may use it and before its body is read. */
+  admissions?: readonly Admission[];
+  settings: GatewaySettings;
+  log: Log;
+  clock: Clock;
+}
+
+/** Where a gateway listens. */
+export interface GatewayListenOptions {
+  host: string;
+  /** 0 lets the system choose. */
+  port: number;
+  tls?: { cert: Buffer; key: Buffer } | undefined;
+}
+
+/** A gateway that serves. */
+export interface RunningGateway {
+  readonly port: number;
+  readonly draining: boolean;
+  /** Accepts for `delayMs` more, then lets what runs end, for at most `timeoutMs`. */
+  close(drain: DrainOptions): Promise<void>;
+}
+
+/** The REST interface over the services it is given. */
+export interface Gateway {
+  /** Opens the port; rejects when it can't be bound. */
+  listen(options: GatewayListenOptions): Promise<RunningGateway>;
+}
+
+/** Methods whose bodies the framework would read before our checks. */
+const methodsWithBody = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const;
+
+/** Makes the gateway; nothing is opened yet. */
+export function createGateway(dependencies: GatewayDependencies): Gateway {
+  const { settings, log, clock } = dependencies;
+  return {
+    async listen({ host, port, tls }) {
+      const route = await createRouter(dependencies);
+      return listenHttp({
+        host,
+        port,
+        tls,
+        headersTimeoutMs: settings.bodyTimeoutMs,
+        handle(request, response, awaitsContinue) {
+          const requestId = requestIdFrom(headerText(request.headers[requestIdHeader]));
+          const exchange = new Exchange(request, response, requestId, clock.monotonicMs());
+          exchange.awaitsContinue = awaitsContinue;
+          response.setHeader(requestIdHeader, requestId);
+          response.once("close", () => logExchange(log, exchange, clock.monotonicMs()));
+          if (!answerCors(settings.corsOrigins, request, response)) route(exchange);
+        },
+        malformed: () => malformedAnswer(settings.creditsUrl),
+      });
+    },
+  };
+}
+
+/** Finds the route of each request and runs it; what has none is answered 404. */
+async function createRouter(dependencies: GatewayDependencies): Promise<(exchange: Exchange) => void> {
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: true,
+    return503OnClosing: false,
+    frameworkErrors: (_error, { raw }, reply) => {
+      reply.hijack();
+      run(unknownRoute, raw);
+    },
+  });
+  const run = (route: Pick<Route, "operation" | "path" | "access" | "handle">, request: IncomingMessage) => {
+    const exchange = exchanges.get(request);
+    if (exchange !== undefined) void runRoute(route, exchange, dependencies);
+  };
+  for (const method of methodsWithBody) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  for (const route of routesOf(dependencies)) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler({ raw }, reply) {
+        reply.hijack();
+        run(route, raw);
+      },
+    });
+  }
+  app.setNotFoundHandler(({ raw }, reply) => {
+    reply.hijack();
+    run(unknownRoute, raw);
+  });
+  await app.ready();
+  return (exchange) => {
+    exchanges.set(exchange.request, exchange);
+    app.routing(exchange.request, exchange.response);
+  };
+}
+
+function routesOf(dependencies: GatewayDependencies): readonly Route[] {
+  const { speech, settings, clock } = dependencies;
+  const bodyLimits = {
+    maxBytes: settings.maxBodyBytes,
+    timeoutMs: settings.bodyTimeoutMs,
+    budget: new BodyBudget(settings.maxInflightBodyBytes),
+  };
+  return [...rootRoutes, audioSpeechRoute({ ...settings, speech, bodyLimits, clock })];
+}
+
+const unknownRoute = {
+  path: "",
+  operation: "unrouted",
+  access: "open",
+  handle: async () => {
+    throw new DomainError(ErrorReason.ROUTE_UNKNOWN, "no such route");
+  },
+} as const;
+
+/** The order of checks up to the body; each route goes on from there. */
+async function runRoute(
+  route: Pick<Route, "operation" | "path" | "access" | "handle">,
+  exchange: Exchange,
+  { authenticate, admissions = [], settings, log }: GatewayDependencies,
+): Promise<void> {
+  exchange.route = route.path;
+  exchange.operation = route.operation;
+  try {
+    if (route.access !== "open") {
+      exchange.principal = await authenticate(keyFrom(exchange.request.headers.authorization));
+      requireAccess(route.access, exchange.principal);
+      for (const admit of admissions) await admit(exchange);
+    }
+    await route.handle(exchange);
+  } catch (thrown) {
+    const error = DomainError.from(thrown);
+    if (error.reason === ErrorReason.INTERNAL) {
+      log.error({ err: error, request_id: exchange.requestId }, "request failed");
+    }
+    await sendError(exchange, error, settings.creditsUrl);
+  }
+}
+
+function malformedAnswer(creditsUrl: string) {
+  const error = DomainError.invalid([{ path: "", message: "must be an HTTP/1.1 request" }]);
+  const { body, headers } = toErrorAnswer(error, "unrouted", creditsUrl);
+  return {
+    headers: { ...headers, "content-type": "application/json", [requestIdHeader]: requestIdFrom(undefined) },
+    body: JSON.stringify(body),
+  };
+}
+
+function headerText(value: string | string[] | undefined): string | undefined {
+  return typeof value === "string" ? value : value?.[0];
+}

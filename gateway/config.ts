@@ -1,0 +1,92 @@
+import {
+  httpUrlVar,
+  intVar,
+  listVar,
+  millisecondsVar,
+  portVar,
+  processSpec,
+  readConfig,
+  textVar,
+} from "../lib/runtime/config.ts";
+import { tlsSpec } from "../lib/runtime/tls-files.ts";
+
+const bytesPerMib = 1 << 20;
+/** What a drain waits for beyond the longest request, milliseconds. */
+const drainGraceMs = 5000;
+
+/** The variables of the public listener and of the requests that it takes; standalone reads them too. */
+export const listenerSpec = {
+  ...tlsSpec,
+  PORT: portVar({ default: 8080 }),
+  HOST: textVar({ default: "127.0.0.1" }),
+  PUBLIC_URL: httpUrlVar({ default: undefined }),
+  CREDITS_URL: httpUrlVar({ default: undefined }),
+  CORS_ORIGINS: listVar({ default: [] }),
+  MAX_BODY_MIB: intVar(1, 1024)({ default: 32 }),
+  MAX_INFLIGHT_BODY_MIB: intVar(1, 65_536)({ default: 256 }),
+  BODY_TIMEOUT_MS: millisecondsVar({ default: 30_000 }),
+  CLIENT_STALL_TIMEOUT_MS: millisecondsVar({ default: 60_000 }),
+  SPEECH_TIMEOUT_MS: millisecondsVar({ default: 600_000 }),
+} as const;
+
+/** The variables of the gateway as a process of its own. */
+export const gatewaySpec = {
+  ...processSpec,
+  ...listenerSpec,
+  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
+  SERVICE_KEY_FILE: textVar(),
+  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
+  SPEECH_URL: httpUrlVar({ default: "http://localhost:8101" }),
+} as const;
+
+/** The gateway's environment, read and checked. */
+export type GatewayConfig = ReturnType<typeof readGatewayConfig>;
+
+/** Reads the gateway's environment. Throws ConfigError with one line that names each bad variable. */
+export function readGatewayConfig(env?: NodeJS.ProcessEnv) {
+  return readConfig(gatewaySpec, env);
+}
+
+/** What the gateway does with a request, beyond what each route knows. */
+export interface GatewaySettings {
+  /** Where people find out how to get credits; stands in the message of 402. */
+  creditsUrl: string;
+  /** Origins whose pages may call; none when empty. */
+  corsOrigins: readonly string[];
+  /** Longest request body, bytes. */
+  maxBodyBytes: number;
+  /** Most that the bodies of all requests may hold at one time, bytes. */
+  maxInflightBodyBytes: number;
+  /** How long the headers and then the body of a request may take to arrive. */
+  bodyTimeoutMs: number;
+  /** How long a client may take nothing of an answer before it is cut. */
+  clientStallTimeoutMs: number;
+  /** How long a speech request may take in all. */
+  speechTimeoutMs: number;
+}
+
+type ListenerConfig = Pick<GatewayConfig, keyof typeof listenerSpec>;
+
+/** The settings that an environment stands for. */
+export function gatewaySettings(config: ListenerConfig): GatewaySettings {
+  return {
+    creditsUrl: config.CREDITS_URL ?? `${publicUrl(config)}/credits`,
+    corsOrigins: config.CORS_ORIGINS,
+    maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
+    maxInflightBodyBytes: Math.max(config.MAX_INFLIGHT_BODY_MIB, config.MAX_BODY_MIB) * bytesPerMib,
+    bodyTimeoutMs: config.BODY_TIMEOUT_MS,
+    clientStallTimeoutMs: config.CLIENT_STALL_TIMEOUT_MS,
+    speechTimeoutMs: config.SPEECH_TIMEOUT_MS,
+  };
+}
+
+/** How clients reach the gateway, without a slash at its end. */
+export function publicUrl(config: ListenerConfig): string {
+  const scheme = config.TLS_CERT_FILE === undefined ? "http" : "https";
+  return config.PUBLIC_URL ?? `${scheme}://localhost:${config.PORT}`;
+}
+
+/** How long a stop may take: the operator's choice, else the longest request and a little. */
+export function drainTimeoutMs(config: GatewayConfig): number {
+  return config.DRAIN_TIMEOUT_MS ?? config.SPEECH_TIMEOUT_MS + drainGraceMs;
+}

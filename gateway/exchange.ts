@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createContextValues } from "@connectrpc/connect";
+import type { Principal } from "../gen/media/account/v1/account_internal_pb.ts";
+import { actingForKey } from "../lib/identity/caller.ts";
+import { requestIdKey } from "../lib/runtime/request-context.ts";
+import type { Operation } from "./error-body.ts";
+
+/** One request and its answer, and what is known of them so far; ends with the response's `close`. */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Names the request in the answer, in logs and in calls to services. */
+  readonly requestId: string;
+  /** When it began, monotonic milliseconds. */
+  readonly startedMs: number;
+  /** The route's pattern; empty until one is found. */
+  route = "";
+  operation: Operation = "unrouted";
+  /** Who asks; undefined until the key is known. */
+  principal: Principal | undefined;
+  /** Empty until a service names it. */
+  generationId = "";
+  /** Why the request was refused or failed, a word of the closed list; empty when it was not. */
+  reason = "";
+  /** Bytes of the answer's body that were handed to the connection. */
+  bytesSent = 0;
+  /** Whether the client waits for `100 Continue` before it sends its body. */
+  awaitsContinue = false;
+  #gone: AbortController | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, startedMs: number) {
+    this.request = request;
+    this.response = response;
+    this.requestId = requestId;
+    this.startedMs = startedMs;
+  }
+
+  /** Aborted when the connection closes before the answer is complete. */
+  get clientGone(): AbortSignal {
+    if (this.#gone !== undefined) return this.#gone.signal;
+    const gone = new AbortController();
+    this.#gone = gone;
+    const { response } = this;
+    if (response.destroyed) gone.abort();
+    response.once("close", () => {
+      if (!response.writableFinished) gone.abort();
+    });
+    return gone.signal;
+  }
+
+  /** Whether the client announced a body that has not arrived whole. */
+  get bodyIsPending(): boolean {
+    const { complete, headers } = this.request;
+    if (complete) return false;
+    return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  }
+
+  /** What calls to services carry: the request's id and for whom they are made. */
+  callContext() {
+    return createContextValues().set(requestIdKey, this.requestId).set(actingForKey, this.principal);
+  }
+}

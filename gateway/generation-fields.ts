@@ -1,0 +1,121 @@
+import { create } from "@bufbuild/protobuf";
+import Type, { type Static } from "typebox";
+import {
+  type ProviderPreferences,
+  ProviderPreferencesSchema,
+  ProviderSort,
+} from "../gen/media/routing/v1/provider_preferences_pb.ts";
+import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
+import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
+
+const maxSlugs = 32;
+const maxSlugLength = 256;
+const maxOptionsBytes = 65_536;
+const maxTraceBytes = 16_384;
+/** Far below what the decoders of services take, which count several levels for each of these. */
+const maxJsonDepth = 20;
+
+const slugs = (description: string) =>
+  Type.Optional(Type.Array(Type.String({ maxLength: maxSlugLength }), { maxItems: maxSlugs, description }));
+
+const freeObject = (description: string) =>
+  Type.Object({}, { additionalProperties: Type.Unknown(), description });
+
+const providerSchema = Type.Object(
+  {
+    order: slugs("Providers to try first, in this order."),
+    only: slugs("The only providers that may serve."),
+    ignore: slugs("Providers that must not serve."),
+    allow_fallbacks: Type.Optional(
+      Type.Boolean({
+        description: "Whether another endpoint may be tried after the first failed; default true.",
+      }),
+    ),
+    sort: Type.Optional(
+      Type.Enum(["price", "latency", "throughput"], {
+        description: "What to order candidates by, after `order`.",
+      }),
+    ),
+    options: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: freeObject("Parameters by the provider's own names."),
+          description: "Passed through to the named provider alone; at most 64 KiB.",
+        },
+      ),
+    ),
+  },
+  { description: "Steers which endpoint serves, and what is passed through to it." },
+);
+
+/** The fields that every generation takes, speech and images alike, as members of a JSON Schema object. */
+export const generationFields = {
+  provider: Type.Optional(providerSchema),
+  user: Type.Optional(
+    Type.String({ maxLength: 256, description: "Your own end user; kept with the usage record." }),
+  ),
+  session_id: Type.Optional(
+    Type.String({ maxLength: 256, description: "Groups requests; kept with the usage record." }),
+  ),
+  trace: Type.Optional(freeObject("Kept with the usage record; at most 16 KiB.")),
+};
+
+type ProviderBody = Static<typeof providerSchema>;
+
+/** The body with nulls taken away where they count as absent: its own members and those of `provider`. */
+export function withoutFieldNulls(body: JsonObject): JsonObject {
+  const fields = withoutNulls(body);
+  if (!isObject(fields.provider)) return fields;
+  const provider = withoutNulls(fields.provider);
+  if (!isObject(provider.options)) return { ...fields, provider };
+  return { ...fields, provider: { ...provider, options: withoutNulls(provider.options) } };
+}
+
+/** Throws invalid_body when `trace` or `provider.options` is too large, too deep or holds a number beyond a double. */
+export function checkFreeFields(trace: object | undefined, provider: ProviderBody | undefined): void {
+  const issues = [
+    ...freeObjectIssues("trace", trace, maxTraceBytes),
+    ...freeObjectIssues("provider.options", provider?.options, maxOptionsBytes),
+  ];
+  if (issues.length > 0) throw DomainError.invalid(issues);
+}
+
+/** The wire form of a checked `provider` object. */
+export function toProtoPreferences(provider: ProviderBody): ProviderPreferences {
+  const { order, only, ignore, allow_fallbacks: allowFallbacks, sort, options } = provider;
+  return create(ProviderPreferencesSchema, {
+    order: order ?? [],
+    only: only ?? [],
+    ignore: ignore ?? [],
+    ...(allowFallbacks === undefined ? {} : { allowFallbacks }),
+    sort: sort === undefined ? ProviderSort.UNSPECIFIED : protoSorts[sort],
+    options: (options ?? {}) as ProviderPreferences["options"],
+  });
+}
+
+const protoSorts = {
+  price: ProviderSort.PRICE,
+  latency: ProviderSort.LATENCY,
+  throughput: ProviderSort.THROUGHPUT,
+} as const;
+
+function freeObjectIssues(path: string, value: object | undefined, maxBytes: number): readonly Issue[] {
+  if (value === undefined) return [];
+  const message = jsonFault(value, maxBytes);
+  return message === undefined ? [] : [{ path, message }];
+}
+
+function jsonFault(root: object, maxBytes: number): string | undefined {
+  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth } = next;
+    if (typeof value === "number" && !Number.isFinite(value)) return "must not hold numbers beyond a double";
+    if (typeof value !== "object" || value === null) continue;
+    if (depth > maxJsonDepth) return `must not nest deeper than ${maxJsonDepth} levels`;
+    for (const member of Object.values(value)) open.push({ value: member, depth: depth + 1 });
+  }
+  if (Buffer.byteLength(JSON.stringify(root)) > maxBytes)
+    return `must not be longer than ${maxBytes} bytes as JSON`;
+  return undefined;
+}

@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Static, TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
+
+/** `application/json`, perhaps with parameters (RFC 9110, 8.3.1); another charset than UTF-8 is none of it. */
+const jsonType = /^application\/json[ \t]*(?:;.*)?$/i;
+const otherCharset = /;[ \t]*charset=(?!"?utf-?8"?[ \t]*(?:;|$))/i;
+/** Text of an escape that may stand for half a surrogate pair. */
+const surrogateEscape = /\\u[dD][89a-fA-F]/;
+const maxPathLength = 200;
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** A JSON object as a request brings it. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * The object that a body holds. Throws invalid_body when the content type is not JSON, the bytes are not UTF-8, the
+ * text does not parse, or its value is no object; the message says which and quotes nothing.
+ */
+export function parseJsonBody(body: Buffer, headers: IncomingHttpHeaders): JsonObject {
+  const contentType = headers["content-type"] ?? "";
+  if (!jsonType.test(contentType) || otherCharset.test(contentType)) {
+    throw invalidBody("the content type must be application/json in UTF-8");
+  }
+  if (!["", "identity"].includes(headers["content-encoding"] ?? "")) {
+    throw invalidBody("a content encoding is not supported");
+  }
+  const value = parse(decode(body));
+  if (!isObject(value)) throw invalidBody("must be a JSON object");
+  return value;
+}
+
+function decode(body: Buffer): string {
+  try {
+    return decoder.decode(body);
+  } catch (thrown) {
+    throw invalidBody("must be UTF-8", thrown);
+  }
+}
+
+function parse(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalidBody("must be JSON");
+  }
+  if (surrogateEscape.test(text) && !hasWholeCharacters(value)) throw invalidBody("must be valid Unicode");
+  return value;
+}
+
+function hasWholeCharacters(root: unknown): boolean {
+  const open: unknown[] = [root];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === "string" && !value.isWellFormed()) return false;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, member] of Object.entries(value)) open.push(key, member);
+  }
+  return true;
+}
+
+/** Whether a JSON value is an object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object without the members that are null: in a request, null counts as absent. */
+export function withoutNulls(object: JsonObject): JsonObject {
+  const members = Object.entries(object);
+  if (!members.some(([, value]) => value === null)) return object;
+  return Object.fromEntries(members.filter(([, value]) => value !== null));
+}
+
+/**
+ * Makes the check of a schema: it returns the value itself, with nothing converted, filled in or taken away, or throws
+ * invalid_body with one issue for each fault.
+ */
+export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return value as Static<S>;
+    throw DomainError.invalid(validator.Errors(value).flatMap(toIssues));
+  };
+}
+
+type SchemaError = ReturnType<ReturnType<typeof Compile<TSchema>>["Errors"]>[number];
+
+function toIssues(error: SchemaError): readonly Issue[] {
+  const path = dottedPath(error.instancePath);
+  switch (error.keyword) {
+    case "required":
+      return error.params.requiredProperties.map((name) => ({
+        path: joinPath(path, name),
+        message: "is required",
+      }));
+    case "enum":
+      return [{ path, message: `must be one of ${error.params.allowedValues.join(", ")}` }];
+    case "additionalProperties":
+      // Said of a map whose members have faults; each of them has an issue of its own.
+      return [];
+    default:
+      return [{ path, message: error.message }];
+  }
+}
+
+/** A JSON pointer (RFC 6901) as a dotted path. */
+function dottedPath(pointer: string): string {
+  const dotted = pointer.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~");
+  return dotted.slice(0, maxPathLength).toWellFormed();
+}
+
+function joinPath(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function invalidBody(message: string, cause?: unknown): DomainError {
+  const error = DomainError.invalid([{ path: "", message }]);
+  return cause === undefined
+    ? error
+    : new DomainError(error.reason, error.message, { issues: error.issues, cause });
+}

@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PrincipalSchema } from "../gen/media/account/v1/account_internal_pb.ts";
+import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
+import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
+import { generateApiKey, hashApiKey } from "../lib/identity/api-key.ts";
+import { keyRefusal } from "../lib/identity/authenticate.ts";
+import { principalOf } from "../lib/identity/caller.ts";
+import { createIdentityInterceptor } from "../lib/identity/identity-interceptor.ts";
+import type { Audience } from "../lib/identity/issuer.ts";
+import { ensureKeyFiles } from "../lib/identity/key-files.ts";
+import { openServiceKeySet } from "../lib/identity/service-key-set.ts";
+import { createTokenVerifier } from "../lib/identity/service-token.ts";
+import { serverInterceptor } from "../lib/runtime/interceptors.ts";
+import { silentLog } from "../lib/runtime/log.ts";
+import { requestIdKey } from "../lib/runtime/request-context.ts";
+import { type RpcServer, startRpcServer } from "../lib/runtime/server.ts";
+import { type Child, startChild } from "../test/support/child.ts";
+import {
+  bytesFrame,
+  errorOf,
+  finishedFrame,
+  postSpeech,
+  startedFrame,
+} from "../test/support/gateway-server.ts";
+
+const goodKey = generateApiKey();
+const disabledKey = generateApiKey();
+
+let folder: string;
+let services: RpcServer;
+let gateway: Child;
+let baseUrl: string;
+/** Hashes that the account service was asked about. */
+const lookUps: string[] = [];
+/** For whom and under which request id the speech service was called. */
+const calls: { keyHash: string; requestId: string }[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gateway-main-"));
+  const files = await ensureKeyFiles(folder);
+  const verifyToken = createTokenVerifier(await openServiceKeySet({ path: files.jwksFile, log: silentLog }));
+  const authenticateKey = () => Promise.reject(new Error("no caller comes with a key"));
+  const interceptors = (audience: Audience) => [
+    serverInterceptor(silentLog),
+    createIdentityInterceptor({ audience, authenticateKey, verifyToken }),
+  ];
+  services = await startRpcServer({
+    host: "127.0.0.1",
+    port: 0,
+    services: [AccountInternalService, SpeechService],
+    readiness: async () => [],
+    log: silentLog,
+    routes(router) {
+      router.service(AccountInternalService, { authenticate }, { interceptors: interceptors("account") });
+      router.service(SpeechService, { synthesize }, { interceptors: interceptors("speech") });
+    },
+  });
+  const url = `http://127.0.0.1:${services.port}`;
+  gateway = startChild("gateway/main.ts", {
+    env: {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      ACCOUNT_URL: url,
+      SPEECH_URL: url,
+      SERVICE_KEY_FILE: files.keyFile("gateway"),
+      DRAIN_DELAY_MS: "0",
+    },
+  });
+  baseUrl = `http://127.0.0.1:${await gateway.listeningPort("rest")}`;
+});
+
+afterAll(async () => {
+  await gateway.kill();
+  await services.drain({ delayMs: 0, timeoutMs: 0 });
+  await rm(folder, { recursive: true });
+});
+
+async function authenticate({ keyHash }: { keyHash: string }) {
+  lookUps.push(keyHash);
+  if (keyHash === hashApiKey(disabledKey)) throw keyRefusal(ErrorReason.KEY_DISABLED, "disabled");
+  if (keyHash !== hashApiKey(goodKey)) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "unknown");
+  const scopes = [KeyScope.SPEECH];
+  const principal = create(PrincipalSchema, { accountId: "a", keyHash, keyKind: KeyKind.INFERENCE, scopes });
+  return { principal };
+}
+
+async function* synthesize(_request: unknown, context: Parameters<typeof principalOf>[0]) {
+  calls.push({ keyHash: principalOf(context).keyHash, requestId: context.values.get(requestIdKey) });
+  yield startedFrame();
+  yield bytesFrame(Buffer.from("sound"));
+  yield finishedFrame();
+}
+
+function ask(key: string, requestId = "id-1"): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, "x-request-id": requestId };
+  return postSpeech({ baseUrl }, undefined, { headers });
+}
+
+describe("the gateway as a process", () => {
+  test("asks account who a key speaks for, once, and speech on behalf of its owner", async () => {
+    for (const requestId of ["one", "two"]) {
+      const response = await ask(goodKey, requestId);
+      expect(await response.text()).toBe("sound");
+    }
+    const keyHash = hashApiKey(goodKey);
+    expect(calls).toEqual([
+      { keyHash, requestId: "one" },
+      { keyHash, requestId: "two" },
+    ]);
+    expect(lookUps).toEqual([keyHash]);
+  });
+
+  test.for([
+    ["a disabled key", disabledKey, "key_disabled"],
+    ["an unknown key", generateApiKey(), "key_unknown"],
+    ["what is no key", "eyJh.eyJh.eyJh", "key_unknown"],
+  ])("refuses %s", async ([, key = "", reason]) => {
+    expect(await errorOf(await ask(key))).toEqual({ status: 401, reason });
+  });
+
+  test("writes its lines without keys", () => {
+    expect(gateway.lines.join("\n")).not.toContain(goodKey);
+    expect(gateway.lines.join("\n")).not.toContain(disabledKey);
+  });
+
+  test("ends with 0 when told to", async () => {
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test.for([
+    [{}, "SERVICE_KEY_FILE is required"],
+    [{ SERVICE_KEY_FILE: "x", PORT: "many", SPEECH_URL: "nowhere" }, "PORT must be"],
+    [{ SERVICE_KEY_FILE: "/nowhere/key.jwk", TLS_CERT_FILE: "x" }, "TLS_KEY_FILE must be set together"],
+    [{ SERVICE_KEY_FILE: "/nowhere/key.jwk" }, "/nowhere/key.jwk"],
+  ] as const)("does not start with %j and says why in one line", async ([env, line]) => {
+    const child = startChild("gateway/main.ts", { env });
+    expect(await child.exited).toBe(1);
+    expect(child.lines).toHaveLength(1);
+    expect(child.lines[0]).toContain(line);
+  });
+});

@@ -1,0 +1,25 @@
+import { readServiceKey } from "../lib/identity/service-key.ts";
+import { createTokenSigner } from "../lib/identity/service-token.ts";
+import { systemClock } from "../lib/runtime/clock.ts";
+import { logListening } from "../lib/runtime/listening.ts";
+import { createLog } from "../lib/runtime/log.ts";
+import { runProcess } from "../lib/runtime/process.ts";
+import { readTlsFiles } from "../lib/runtime/tls-files.ts";
+import { createGateway } from "./app.ts";
+import { createGatewayClients } from "./clients.ts";
+import { drainTimeoutMs, gatewaySettings, readGatewayConfig } from "./config.ts";
+
+await runProcess(async () => {
+  const config = readGatewayConfig();
+  const log = createLog({ name: "gateway", level: config.LOG_LEVEL });
+  const tls = await readTlsFiles(config);
+  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "gateway"));
+  const clients = createGatewayClients({ account: config.ACCOUNT_URL, speech: config.SPEECH_URL }, signer);
+  const gateway = createGateway({ ...clients, settings: gatewaySettings(config), log, clock: systemClock });
+  const running = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
+  logListening(log, "rest", config.HOST, running.port);
+  return {
+    log,
+    stop: () => running.close({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) }),
+  };
+});

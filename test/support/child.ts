@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+/** A process of ours that a test runs as an operator would. */
+export interface Child {
+  readonly pid: number;
+  /** Resolves with the exit code, or the signal's name. */
+  readonly exited: Promise<number | string>;
+  /** Lines of stdout and stderr so far, in order. */
+  readonly lines: readonly string[];
+  /** The first line, past or future, that `test` accepts. Rejects when the process ends before. */
+  line(test: (line: string) => boolean): Promise<string>;
+  /** The `port` of the log line that says `listening` with this name; see `logListening` of each process. */
+  listeningPort(what: string): Promise<number>;
+  /** SIGTERM, then waits for the end. */
+  stop(): Promise<number | string>;
+  /** SIGKILL, then waits for the end. */
+  kill(): Promise<void>;
+}
+
+/** How to start a child. */
+export interface ChildOptions {
+  /** Replaces the environment but for PATH, HOME and TMPDIR. */
+  env?: Record<string, string>;
+  args?: readonly string[];
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+}
+
+/** Starts a script of the repository with this Node. */
+export function startChild(script: string, options: ChildOptions = {}): Child {
+  const { PATH = "", HOME = "", TMPDIR } = process.env;
+  const inherited = { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
+  const child = spawn(process.execPath, [script, ...(options.args ?? [])], {
+    env: { ...inherited, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+  });
+  return new RunningChild(script, child);
+}
+
+class RunningChild implements Child {
+  readonly lines: string[] = [];
+  readonly exited: Promise<number | string>;
+  readonly #script: string;
+  readonly #child: ChildProcess;
+  readonly #waiting = new Set<() => void>();
+  #ended = false;
+
+  constructor(script: string, child: ChildProcess) {
+    this.#script = script;
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream !== null) createInterface({ input: stream }).on("line", (line) => this.#hear(line));
+    }
+    this.exited = once(child, "close").then(([code, signal]) => {
+      this.#ended = true;
+      this.#wake();
+      return (code as number | null) ?? (signal as string);
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  line(test: (line: string) => boolean): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const found = this.lines.find(test);
+        if (found === undefined && !this.#ended) return;
+        this.#waiting.delete(check);
+        if (found !== undefined) resolve(found);
+        else reject(new Error(`${this.#script} ended too early:\n${this.lines.slice(-20).join("\n")}`));
+      };
+      this.#waiting.add(check);
+      check();
+    });
+  }
+
+  async listeningPort(what: string): Promise<number> {
+    const found = await this.line(
+      (text) => text.includes('"listening"') && text.includes(`"what":"${what}"`),
+    );
+    return (JSON.parse(found) as { port: number }).port;
+  }
+
+  stop(): Promise<number | string> {
+    this.#child.kill("SIGTERM");
+    return this.exited;
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.exited;
+  }
+
+  #hear(line: string): void {
+    this.lines.push(line);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const check of [...this.#waiting]) check();
+  }
+}

@@ -1,0 +1,208 @@
+import { connect } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import type { ServiceImpl, Transport } from "@connectrpc/connect";
+import { createGateway, type GatewayDependencies, type RunningGateway } from "../../gateway/app.ts";
+import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../gateway/config.ts";
+import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import {
+  AudioFormat,
+  type SynthesizeResponse,
+  SynthesizeResponseSchema,
+} from "../../gen/media/speech/v1/speech_pb.ts";
+import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { systemClock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { createLog } from "../../lib/runtime/log.ts";
+import { speechRoutes } from "./speech-server.ts";
+
+/** Handlers that play the speech service. */
+export type SpeechHandlers = Partial<ServiceImpl<typeof SpeechService>>;
+
+/** What a test changes about a gateway. */
+export interface GatewayServerOptions {
+  handlers?: SpeechHandlers;
+  /** Instead of handlers in this process. */
+  transport?: Transport;
+  settings?: Partial<GatewaySettings>;
+  authenticate?: GatewayDependencies["authenticate"];
+  admissions?: GatewayDependencies["admissions"];
+  tls?: { cert: Buffer; key: Buffer };
+}
+
+/** A gateway that listens on a free port of the loopback interface. */
+export interface GatewayServer extends RunningGateway {
+  readonly baseUrl: string;
+  /** The lines that it logged. */
+  readonly logged: readonly Record<string, unknown>[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Keys that the stand-in for authentication knows, and one that it does not. */
+export const testKeys = {
+  speech: "sk-speech",
+  images: "sk-images",
+  management: "sk-management",
+  expired: "sk-expired",
+  disabled: "sk-disabled",
+  unknown: "sk-unknown",
+  down: "sk-account-is-away",
+} as const;
+
+/** Starts a gateway whose services are played by the test. */
+export async function startGatewayServer(options: GatewayServerOptions = {}): Promise<GatewayServer> {
+  const logged: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void logged.push(JSON.parse(line)) };
+  const transport = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
+  const settings = gatewaySettings(
+    readGatewayConfig({ SERVICE_KEY_FILE: "unused", PUBLIC_URL: "https://media.test" }),
+  );
+  const gateway = createGateway({
+    speech: createRpcClient(SpeechService, transport),
+    authenticate: options.authenticate ?? authenticateTestKey,
+    admissions: options.admissions ?? [],
+    settings: { ...settings, ...options.settings },
+    log: createLog({ name: "gateway", level: "info", destination }),
+    clock: systemClock,
+  });
+  const running = await gateway.listen({ host: "127.0.0.1", port: 0, tls: options.tls });
+  const close = (drain = { delayMs: 0, timeoutMs: 0 }) => running.close(drain);
+  return {
+    port: running.port,
+    get draining() {
+      return running.draining;
+    },
+    baseUrl: `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${running.port}`,
+    logged,
+    close,
+    [Symbol.asyncDispose]: () => close(),
+  };
+}
+
+const authenticateTestKey: GatewayDependencies["authenticate"] = async (key) => {
+  const principal = (keyKind: KeyKind, scopes: KeyScope[]) =>
+    create(PrincipalSchema, { accountId: "account-1", keyHash: "ab".repeat(32), keyKind, scopes });
+  switch (key) {
+    case testKeys.speech:
+      return principal(KeyKind.INFERENCE, [KeyScope.SPEECH]);
+    case testKeys.images:
+      return principal(KeyKind.INFERENCE, [KeyScope.IMAGES]);
+    case testKeys.management:
+      return principal(KeyKind.MANAGEMENT, []);
+    case testKeys.expired:
+      throw new DomainError(ErrorReason.KEY_EXPIRED, "expired");
+    case testKeys.disabled:
+      throw new DomainError(ErrorReason.KEY_DISABLED, "disabled");
+    case testKeys.down:
+      throw new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "keys can't be checked now");
+    default:
+      throw new DomainError(ErrorReason.KEY_UNKNOWN, "unknown");
+  }
+};
+
+/** The path of the speech operation. */
+export const speechPath = "/api/v1/audio/speech";
+
+/** A speech request with a good key; a string or bytes go out as they are. */
+export function postSpeech(
+  { baseUrl }: Pick<GatewayServer, "baseUrl">,
+  body: unknown = { input: "Hello.", model: "acme/one" },
+  { headers = {}, ...rest }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Response> {
+  return fetch(baseUrl + speechPath, {
+    method: "POST",
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+    headers: { authorization: `Bearer ${testKeys.speech}`, "content-type": "application/json", ...headers },
+    ...rest,
+  });
+}
+
+/** An error's status and reason, once its body is checked to have the shape that every error has. */
+export async function errorOf(response: Response): Promise<{ status: number; reason: string }> {
+  const { error, ...others } = (await response.json()) as {
+    error: { code: number; message: string; metadata: { reason: string } };
+  };
+  if (Object.keys(others).length > 0 || error.code !== response.status || typeof error.message !== "string") {
+    throw new Error(`not the shape of an error: ${JSON.stringify(error)}`);
+  }
+  return { status: response.status, reason: error.metadata.reason };
+}
+
+/** The first frame of an answer. */
+export function startedFrame(
+  fields: { format?: AudioFormat; ignoredParameters?: string[] } = {},
+): SynthesizeResponse {
+  const { format = AudioFormat.MP3, ignoredParameters = [] } = fields;
+  const value = { generationId: "gen-tts-1", format, sampleRateHz: 24_000, channels: 1, ignoredParameters };
+  return create(SynthesizeResponseSchema, { frame: { case: "started", value } });
+}
+
+/** The last frame of a whole answer. */
+export function finishedFrame(): SynthesizeResponse {
+  return create(SynthesizeResponseSchema, { frame: { case: "finished", value: { inputCharacters: 6n } } });
+}
+
+/** A frame of the given bytes. */
+export function bytesFrame(bytes: Uint8Array): SynthesizeResponse {
+  return create(SynthesizeResponseSchema, { frame: { case: "audio", value: bytes } });
+}
+
+/** A TCP connection to a gateway, for what no HTTP client would send. */
+export class RawConnection {
+  readonly #socket;
+  connected = false;
+  /** All that came so far. */
+  received = "";
+  /** Whether the gateway has ended or reset the connection. */
+  ended = false;
+  /** Whether it was a reset. */
+  reset = false;
+
+  constructor({ port }: Pick<GatewayServer, "port">) {
+    this.#socket = connect({ port, host: "127.0.0.1" });
+    this.#socket.setEncoding("latin1");
+    this.#socket.on("connect", () => {
+      this.connected = true;
+    });
+    this.#socket.on("data", (text: string) => {
+      this.received += text;
+    });
+    this.#socket.on("end", () => {
+      this.ended = true;
+    });
+    this.#socket.on("error", () => {
+      this.ended = true;
+      this.reset = true;
+    });
+  }
+
+  send(text: string): void {
+    this.#socket.write(text, "latin1");
+  }
+
+  /** Stops taking what comes. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Leaves. */
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
+}
+
+/** The text of a request with a good key; `lines` are further headers. */
+export function rawSpeechRequest(lines: readonly string[], body = ""): string {
+  const head = [
+    `POST ${speechPath} HTTP/1.1`,
+    "Host: media.test",
+    `Authorization: Bearer ${testKeys.speech}`,
+  ];
+  return `${[...head, "Content-Type: application/json", ...lines].join("\r\n")}\r\n\r\n${body}`;
+}

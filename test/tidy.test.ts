@@ -1,0 +1,192 @@
+import { describe, expect, test } from "vitest";
+import {
+  checkPath,
+  checkSizes,
+  checkText,
+  lineLimits,
+  type Measured,
+  type SizeException,
+} from "./support/path-rules.ts";
+import { listFiles, parseSource, readSources, readText } from "./support/source-files.ts";
+import { checkSource, measureFunctions } from "./support/source-rules.ts";
+
+/** What may be longer than the limit for now. Entries are lowered and removed, never added without a reason. */
+const sizeExceptions: readonly SizeException[] = [];
+
+/** Generated files, and texts that are not ours. */
+const foreign = /^(gen\/|package-lock\.json$|LICENSE$)|\/__fixtures__\//;
+
+const paths = listFiles();
+const ownPaths = paths.filter((path) => !foreign.test(path));
+const sources = readSources(ownPaths);
+
+describe("the repository", () => {
+  test("has its files where they belong, under names that say what is in them", () => {
+    expect(paths.flatMap(checkPath)).toEqual([]);
+  });
+
+  test("names no path of one machine and leaves nothing unfinished", () => {
+    expect(ownPaths.flatMap((path) => checkText(path, readText(path) ?? ""))).toEqual([]);
+  });
+
+  test("keeps the rules of its code", () => {
+    expect(sources.flatMap(checkSource)).toEqual([]);
+  });
+
+  test("keeps files and functions short", () => {
+    const files = sources.map(({ path, text }) => measureFile(path, text));
+    expect(checkSizes([...files, ...sources.flatMap(measureFunctions)], sizeExceptions)).toEqual([]);
+  });
+
+  test("installs from the public registry alone", () => {
+    const lock = readText("package-lock.json") ?? "";
+    const hosts = new Set([...lock.matchAll(/"resolved": "https?:\/\/([^/"]+)/g)].map(([, host]) => host));
+    hosts.delete("registry.npmjs.org");
+    expect([...hosts]).toEqual([]);
+  });
+
+  test("is all looked at", () => {
+    expect(sources.length).toBeGreaterThan(20);
+    expect(sources.map(({ path }) => path)).toContain("test/tidy.test.ts");
+  });
+});
+
+function measureFile(path: string, text: string): Measured {
+  return { what: path, lines: text.trimEnd().split("\n").length, ...lineLimits(path) };
+}
+
+describe("the rules for paths", () => {
+  test.for([
+    ["notes.md", "does not belong at the top level"],
+    ["lib/clock.ts", "lib/ holds folders only"],
+    ["lib/runtime/string-utils.ts", "named after no job"],
+    ["lib/shared/clock.ts", "named after no job"],
+    ["services/speech/types.ts", "named after no job"],
+    ["lib/runtime/index.ts", "a barrel"],
+    ["lib/runtime/rpcServer.ts", "not in kebab-case"],
+    ["providers/OpenAI/speech.ts", "not in kebab-case"],
+  ] as const)("%s: %s", ([path, message]) => {
+    expect(checkPath(path)).toEqual([expect.stringContaining(message)]);
+  });
+
+  test("let good names pass", () => {
+    const good = ["providers/some-name/index.ts", "services/destination/types/some-name/index.ts", ".ci/run"];
+    expect(
+      [...good, "lib/runtime/rpc-handler.test.ts", "providers/provider.suite.ts"].flatMap(checkPath),
+    ).toEqual([]);
+  });
+});
+
+describe("the rules for texts", () => {
+  test("find paths of one machine", () => {
+    const home = `/${"home"}/someone`;
+    expect(checkText("README.md", `cd ${home}`)).toEqual(["README.md:1: names a path of one machine"]);
+    expect(checkText("README.md", `see docs${home} and https://example.com${home}`)).toEqual([]);
+  });
+
+  test("find what was left unfinished", () => {
+    expect(checkText("a.ts", `\n// ${"TO"}${"DO"} later`)).toEqual(["a.ts:2: left unfinished"]);
+  });
+});
+
+describe("the rules for code", () => {
+  const check = (text: string, path = "lib/runtime/sample.ts") => checkSource(parseSource(path, text));
+  const documented = "/** What it is. */\n";
+
+  test.for([
+    ["export const a = 1;", "exported without a docstring"],
+    ["// Not a docstring.\nexport function f() {}", "exported without a docstring"],
+    ["const a = 1;\nexport { a };", "exported without a docstring"],
+    ["/** Far away. */\nconst b = 1;\nexport const a = b;", "exported without a docstring"],
+    ["export default 1;", "default export"],
+    ['export * from "./other.ts";', "barrel export"],
+    ["let count = 0;", "state at module level"],
+    [`${documented}export let count = 0;`, "state at module level"],
+    ["const cache = new Map<string, string>();", "state at module level"],
+    ["const list: string[] = [];", "state at module level"],
+    ["function f(a: any) {}", "any"],
+    ['console.log("x");', "console"],
+    ["const a = process.env.PORT;", "environment read outside of a config.ts"],
+    ['import { env } from "node:process";', "environment read outside of a config.ts"],
+    ["// const a = 1;", "commented-out code"],
+    ["/*\n  f(1);\n*/", "commented-out code"],
+  ] as const)("%s: %s", ([text, message]) => {
+    expect(check(text)).toEqual([
+      expect.stringMatching(new RegExp(`^lib/runtime/sample\\.ts:\\d+: ${message}$`)),
+    ]);
+  });
+
+  test.for([
+    ["setTimeout(resolve, 100);", "sleeps"],
+    ["await delay(100);", "sleeps"],
+    ['import { setTimeout as pause } from "node:timers/promises";', "sleeps"],
+    ["test.skip('x', () => {});", "skips or narrows"],
+    ["describe.only('x', () => {});", "skips or narrows"],
+  ] as const)("%s in a test: %s", ([text, message]) => {
+    expect(check(text, "lib/runtime/sample.test.ts")).toEqual([expect.stringContaining(message)]);
+  });
+
+  test("let tests set a clock of their own", () => {
+    const text = "vi.useFakeTimers();\nsetTimeout(abort, 100);";
+    expect(check(text, "lib/runtime/sample.test.ts")).toEqual([]);
+  });
+
+  test("let good code pass", () => {
+    const overloaded =
+      "export function f(a: string): void;\nexport function f(a: number): void;\nexport function f() {}";
+    expect(
+      check(
+        `${documented}export const words = new Set(["a"]);\n// Reads to the end; why (and when) it matters.`,
+      ),
+    ).toEqual([]);
+    expect(check(`${documented}${overloaded}`)).toEqual([]);
+    expect(check("const port = process.env.PORT;", "services/speech/config.ts")).toEqual([]);
+    expect(check("console.log(process.env.PORT);", "commands/admin.ts")).toEqual([]);
+  });
+});
+
+describe("the rules for sizes", () => {
+  const measured = { what: "a.ts", lines: 320, limit: 300, hardLimit: 400 };
+  const since = "2026-01-31";
+
+  test("refuse what is over the limit", () => {
+    expect(checkSizes([measured], [])).toEqual(["a.ts: 320 lines, at most 300"]);
+  });
+
+  test("let exceptions only shrink", () => {
+    expect(checkSizes([measured], [{ what: "a.ts", lines: 320, since }])).toEqual([]);
+    expect(checkSizes([measured], [{ what: "a.ts", lines: 310, since }])).toEqual([
+      "a.ts: 320 lines, at most 310",
+    ]);
+    expect(checkSizes([measured], [{ what: "a.ts", lines: 330, since }])).toEqual([
+      "a.ts: lower its exception to 320",
+    ]);
+    const short = { ...measured, lines: 290 };
+    expect(checkSizes([short], [{ what: "a.ts", lines: 320, since }])).toEqual([
+      "a.ts: needs its exception no more",
+    ]);
+    expect(checkSizes([], [{ what: "b.ts", lines: 320, since }])).toEqual([
+      "b.ts: has an exception but does not exist",
+    ]);
+  });
+
+  test("know no exception to the hard limit", () => {
+    const long = { ...measured, lines: 401 };
+    expect(checkSizes([long], [{ what: "a.ts", lines: 500, since }])).toEqual([
+      "a.ts: 401 lines, at most 400",
+    ]);
+  });
+
+  test("measure functions by the name they have, and not the lists of tests", () => {
+    const body = "\n  f();".repeat(58);
+    const named = `const early = () => {${body}\n};\nclass A {\n  #run() {${body}\n  }\n}`;
+    expect(measureFunctions(parseSource("a.ts", named))).toMatchObject([
+      { what: "a.ts#early", lines: 60 },
+      { what: "a.ts#run", lines: 60 },
+    ]);
+    const tests = `describe("x", () => {\n  test("y", () => {${body}\n  });\n});`;
+    expect(measureFunctions(parseSource("a.test.ts", tests))).toMatchObject([
+      { what: "a.test.ts#line 2", lines: 60 },
+    ]);
+  });
+});

@@ -96,6 +96,7 @@ export async function* synthesize(
     const { format, sampleRateHz, channels, ignoredParameters } = voice;
     yield { kind: "started", generationId, format, sampleRateHz, channels, endpoint, ignoredParameters };
     yield* restOfAudio(begun, generation);
+    voice = undefined;
     deadline.finish();
     const inputCharacters = codePoints(request.input);
     recordSpeed(begun, inputCharacters, dependencies);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProviderError } from "../../providers/contract.ts";
+import { mp3Frames } from "../../test/support/mp3-frames.ts";
 import { Mp3Encoders, type PcmStream, transcodePcmToMp3 } from "./transcode.ts";
 
 const sampleRatesHz = [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
@@ -38,47 +39,13 @@ async function encode(pcm: Uint8Array, options: Partial<PcmStream> = {}, lengths
   return Buffer.concat(await Array.fromAsync(transcode(pcm, options, lengths)));
 }
 
-interface Mp3Frame {
-  readonly sampleRateHz: number;
-  readonly channels: number;
-  readonly bitrateKbps: number;
-  readonly samples: number;
-}
-
-const bitratesKbps = {
-  mpeg1: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
-  mpeg2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
-};
-
-/** Walks an MPEG layer III stream header by header (ISO/IEC 11172-3, 13818-3); throws where one is not where it must be. */
-function framesOf(mp3: Buffer): Mp3Frame[] {
-  const frames: Mp3Frame[] = [];
-  for (let at = 0; at < mp3.length; ) {
-    const header = mp3.readUInt32BE(at);
-    const version = (header >>> 19) & 3;
-    const layer = (header >>> 17) & 3;
-    const rateIndex = (header >>> 10) & 3;
-    if (header >>> 21 !== 0x7ff || version === 1 || layer !== 1 || rateIndex === 3) {
-      throw new Error(`no frame at ${at}`);
-    }
-    const sampleRateHz = ([44_100, 48_000, 32_000][rateIndex] ?? 0) / ({ 3: 1, 2: 2, 0: 4 }[version] ?? 1);
-    const bitrateKbps = bitratesKbps[version === 3 ? "mpeg1" : "mpeg2"][(header >>> 12) & 15] ?? 0;
-    const samples = version === 3 ? 1_152 : 576;
-    const padding = (header >>> 9) & 1;
-    at += Math.floor((samples * bitrateKbps * 125) / sampleRateHz) + padding;
-    if (at > mp3.length) throw new Error("the last frame is cut short");
-    frames.push({ sampleRateHz, channels: ((header >>> 6) & 3) === 3 ? 1 : 2, bitrateKbps, samples });
-  }
-  return frames;
-}
-
 describe("the MP3", () => {
   const forms = sampleRatesHz.flatMap((sampleRateHz) =>
     [1, 2].map((channels) => ({ sampleRateHz, channels })),
   );
 
   it.each(forms)("is whole frames of the source's rate, channels and duration: %j", async (form) => {
-    const frames = framesOf(await encode(tone(form.sampleRateHz, form.channels, 1.5), form));
+    const frames = mp3Frames(await encode(tone(form.sampleRateHz, form.channels, 1.5), form));
     const bitrateKbps = form.sampleRateHz < 16_000 ? 64 : 64 * form.channels;
     for (const frame of frames) expect(frame).toMatchObject({ ...form, bitrateKbps });
     const samples = frames.reduce((total, frame) => total + frame.samples, 0);
@@ -89,13 +56,13 @@ describe("the MP3", () => {
   });
 
   it("has the bit rate asked for", async () => {
-    const frames = framesOf(await encode(tone(24_000, 1, 1), { bitrateKbps: 96 }));
+    const frames = mp3Frames(await encode(tone(24_000, 1, 1), { bitrateKbps: 96 }));
     expect(new Set(frames.map(({ bitrateKbps }) => bitrateKbps))).toEqual(new Set([96]));
   });
 
   it("keeps its sample rate at a low bit rate", async () => {
     const form = { sampleRateHz: 44_100, channels: 2 };
-    const frames = framesOf(await encode(tone(44_100, 2, 0.5), { ...form, bitrateKbps: 32 }));
+    const frames = mp3Frames(await encode(tone(44_100, 2, 0.5), { ...form, bitrateKbps: 32 }));
     for (const frame of frames) expect(frame).toMatchObject({ ...form, bitrateKbps: 32 });
   });
 
@@ -130,7 +97,7 @@ describe("the MP3", () => {
   });
 
   it("of no audio is no error", async () => {
-    expect(framesOf(await encode(Buffer.alloc(0))).length).toBeLessThan(4);
+    expect(mp3Frames(await encode(Buffer.alloc(0))).length).toBeLessThan(4);
   });
 
   it.each([

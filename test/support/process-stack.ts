@@ -21,17 +21,11 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   readonly keyFiles: KeyFiles;
   /** Every process that was started so far, those that have ended included. */
   readonly started: readonly Child[];
-  /** Starts a process that has ended again, on the port that it had. */
-  restart(name: StackProcess): Promise<void>;
+  /** Starts a process that has ended again, on the port that it had; `env` is added to what it was started with. */
+  restart(name: StackProcess, env?: Record<string, string>): Promise<void>;
   /** Stops everything in order. */
   stop(): Promise<void>;
 }
-
-const scripts: Readonly<Record<StackProcess, string>> = {
-  account: "services/account/main.ts",
-  speech: "services/speech/main.ts",
-  gateway: "gateway/main.ts",
-};
 
 /** What a stack runs on. */
 export interface ProcessStackOptions {
@@ -43,17 +37,23 @@ export interface ProcessStackOptions {
   readonly env?: Record<string, string>;
 }
 
+const scripts: Readonly<Record<StackProcess, string>> = {
+  account: "services/account/main.ts",
+  speech: "services/speech/main.ts",
+  gateway: "gateway/main.ts",
+};
+
 /** Migrates the database and starts account, speech and gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
   const directory = await mkdtemp(join(tmpdir(), "stack-"));
-  const started: Child[] = [];
+  const processes = new StackProcesses();
   const stop = async () => {
-    for (const child of started.toReversed()) await child.stop();
+    for (const child of processes.started.toReversed()) await child.stop();
     await rm(directory, { recursive: true, force: true });
   };
   try {
     await migrate(options.databaseUrl);
-    return await startProcesses(options, directory, started, stop);
+    return await startStack(options, directory, processes, stop);
   } catch (thrown) {
     await stop();
     throw thrown;
@@ -65,59 +65,81 @@ async function migrate(databaseUrl: string): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`migrate failed:\n${child.lines.join("\n")}`);
 }
 
-async function startProcesses(
+async function startStack(
   options: ProcessStackOptions,
   directory: string,
-  started: Child[],
+  processes: StackProcesses,
   stop: () => Promise<void>,
 ): Promise<ProcessStack> {
   const keyFiles = await ensureKeyFiles(directory);
+  const common = { HOST: "127.0.0.1", DRAIN_DELAY_MS: "0", SERVICE_JWKS_FILE: keyFiles.jwksFile };
   const inferenceKey = generateApiKey();
   const managementKey = generateApiKey();
-  const running = new Map<StackProcess, { child: Child; port: number; env: Record<string, string> }>();
-  const start = async (name: StackProcess, env: Record<string, string>) => {
-    const common = { HOST: "127.0.0.1", DRAIN_DELAY_MS: "0", SERVICE_JWKS_FILE: keyFiles.jwksFile };
-    const PORT = String(running.get(name)?.port ?? 0);
-    const child = startChild(scripts[name], { env: { ...common, ...options.env, ...env, PORT } });
-    started.push(child);
-    const port = await child.listeningPort(name === "gateway" ? "rest" : "rpc");
-    running.set(name, { child, port, env });
-    return `http://127.0.0.1:${port}`;
-  };
-  const current = (name: StackProcess) => {
-    const found = running.get(name);
-    if (found === undefined) throw new Error(`${name} was not started`);
-    return found;
-  };
+  const start = (name: StackProcess, env: Record<string, string>) =>
+    processes.start(name, { ...common, ...options.env, ...env });
   const accountUrl = await start("account", {
     DATABASE_URL: options.databaseUrl,
     BOOTSTRAP_INFERENCE_KEY: inferenceKey,
     BOOTSTRAP_MANAGEMENT_KEY: managementKey,
   });
-  await current("account").child.line((line) => line.includes("first account made"));
-  const SERVICE_KEY_FILE = keyFiles.keyFile("speech");
+  await processes.current("account").line((line) => line.includes("first account made"));
   const speechUrl = await start("speech", {
     ACCOUNT_URL: accountUrl,
-    SERVICE_KEY_FILE,
+    SERVICE_KEY_FILE: keyFiles.keyFile("speech"),
     ...options.speechEnv,
   });
-  const restUrl = `${await start("gateway", {
+  const gatewayUrl = await start("gateway", {
     ACCOUNT_URL: accountUrl,
     SPEECH_URL: speechUrl,
     SERVICE_KEY_FILE: keyFiles.keyFile("gateway"),
-  })}/api/v1`;
-  const urls = { restUrl, accountUrl, speechUrl };
+  });
   return {
-    ...{ ...urls, inferenceKey, managementKey, keyFiles, started, stop },
     get account() {
-      return current("account").child;
+      return processes.current("account");
     },
     get speech() {
-      return current("speech").child;
+      return processes.current("speech");
     },
     get gateway() {
-      return current("gateway").child;
+      return processes.current("gateway");
     },
-    restart: async (name) => void (await start(name, current(name).env)),
+    restUrl: `${gatewayUrl}/api/v1`,
+    accountUrl,
+    speechUrl,
+    inferenceKey,
+    managementKey,
+    keyFiles,
+    started: processes.started,
+    restart: (name, env) => processes.restart(name, env),
+    stop,
   };
+}
+
+class StackProcesses {
+  readonly started: Child[] = [];
+  readonly #running = new Map<StackProcess, { child: Child; port: number; env: Record<string, string> }>();
+
+  /** Resolves with its base URL once it listens. */
+  async start(name: StackProcess, env: Record<string, string>, port = 0): Promise<string> {
+    const child = startChild(scripts[name], { env: { ...env, PORT: String(port) } });
+    this.started.push(child);
+    const bound = await child.listeningPort(name === "gateway" ? "rest" : "rpc");
+    this.#running.set(name, { child, port: bound, env });
+    return `http://127.0.0.1:${bound}`;
+  }
+
+  async restart(name: StackProcess, added: Record<string, string> = {}): Promise<void> {
+    const { port, env } = this.#find(name);
+    await this.start(name, { ...env, ...added }, port);
+  }
+
+  current(name: StackProcess): Child {
+    return this.#find(name).child;
+  }
+
+  #find(name: StackProcess) {
+    const found = this.#running.get(name);
+    if (found === undefined) throw new Error(`${name} was not started`);
+    return found;
+  }
 }

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { generateApiKey } from "../lib/identity/api-key.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import { startChild } from "../test/support/child.ts";
 import { startProcessStack } from "../test/support/process-stack.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 
 /** Something that answers speech requests. */
 export interface Target {
@@ -40,7 +38,7 @@ export async function startPlainProxy(upstreamUrl: string): Promise<Target> {
 
 /** Everything in one process. */
 export async function startStandalone(upstreamUrl: string): Promise<Target> {
-  const dataDir = await mkdtemp(join(tmpdir(), "bench-standalone-"));
+  const dataDir = await temporaryDirectory();
   const apiKey = generateApiKey();
   const child = startChild("standalone/main.ts", {
     env: {
@@ -60,14 +58,14 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
     pids: [child.pid],
     async stop() {
       await child.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      await removeDataDirectory(dataDir);
     },
   };
 }
 
 /** Gateway, speech and account as processes of their own. */
 export async function startProcesses(upstreamUrl: string): Promise<Target> {
-  const dataDir = await mkdtemp(join(tmpdir(), "bench-processes-"));
+  const dataDir = await temporaryDirectory();
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
   const stack = await startProcessStack({
     databaseUrl: postgres.url,
@@ -81,7 +79,7 @@ export async function startProcesses(upstreamUrl: string): Promise<Target> {
     async stop() {
       await stack.stop();
       await postgres.stop();
-      await rm(dataDir, { recursive: true, force: true });
+      await removeDataDirectory(dataDir);
     },
   };
 }

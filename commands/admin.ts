@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import { issuers } from "../lib/identity/issuer.ts";
+import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError, startFailure } from "../lib/runtime/process.ts";
 import { type AdminOptions, type AdminOutput, adminActions } from "./admin-actions.ts";
@@ -9,8 +11,12 @@ const names = Object.entries(adminActions).map(([name, { usage }]) => `  ${name}
 const usage = `usage: npm run admin -- <command>
 
 ${names.join("\n")}
+  service-keys create --directory <directory>
 
-Every command takes --operator <name>, which the audit shows; your login name unless given. --account may be left out
+service-keys writes what every process needs to know the others: a private key for each (SERVICE_KEY_FILE), the
+operator's (ADMIN_KEY_FILE) and the set of public ones (SERVICE_JWKS_FILE). What is there already stays as it is.
+
+Every other command calls the account service. It takes --operator <name>, which the audit shows; your login name unless given. --account may be left out
 where there is one account. Environment: ACCOUNT_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
 
 try {
@@ -24,6 +30,7 @@ try {
 
 async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<AdminOutput> {
   const name = `${noun} ${verb}`;
+  if (name === "service-keys create") return createServiceKeys(parseOptions(["directory"], rest));
   const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
   if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);
   const { operator, ...options } = parseOptions([...action.options, "operator"], rest);
@@ -33,6 +40,12 @@ async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<
   } catch (thrown) {
     throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, url)) : thrown;
   }
+}
+
+async function createServiceKeys({ directory }: AdminOptions): Promise<AdminOutput> {
+  if (directory === undefined) throw new StartError("--directory is required");
+  const files = await ensureKeyFiles(directory);
+  return { result: [...issuers.map((issuer) => files.keyFile(issuer)), files.jwksFile] };
 }
 
 function parseOptions(allowed: readonly string[], args: readonly string[]): AdminOptions {

@@ -14,21 +14,26 @@ import { greeting } from "./greeting.ts";
 import { createLocalServices } from "./services.ts";
 import { Teardown } from "./teardown.ts";
 
-await runProcess(async () => {
+await runProcess(async (signal) => {
   const config = readStandaloneConfig();
   const log = createLog({ name: "standalone", level: config.LOG_LEVEL });
   const teardown = new Teardown(log);
   try {
-    return await start(config, log, teardown);
+    return await start(config, log, teardown, signal);
   } catch (thrown) {
     await teardown.run();
     throw thrown;
   }
 });
 
-async function start(config: StandaloneConfig, log: Log, teardown: Teardown): Promise<RunningProcess> {
+async function start(
+  config: StandaloneConfig,
+  log: Log,
+  teardown: Teardown,
+  signal: AbortSignal,
+): Promise<RunningProcess> {
   const tls = await readTlsFiles(config);
-  const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown));
+  const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown, signal));
   const keyFiles = await ensureKeyFiles(join(config.DATA_DIR, "keys"));
   const local = await createLocalServices({ config, databaseUrl, keyFiles, log });
   teardown.add(local.close);
@@ -64,8 +69,13 @@ async function start(config: StandaloneConfig, log: Log, teardown: Teardown): Pr
 }
 
 /** Starts the embedded PostgreSQL; when it ends by itself there is nothing left to serve from, so the process ends. */
-async function ownDatabase(config: StandaloneConfig, log: Log, teardown: Teardown): Promise<string> {
-  const postgres = await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log });
+async function ownDatabase(
+  config: StandaloneConfig,
+  log: Log,
+  teardown: Teardown,
+  signal: AbortSignal,
+): Promise<string> {
+  const postgres = await startEmbeddedPostgres({ dataDir: config.DATA_DIR, log, signal });
   teardown.add(() => postgres.stop());
   postgres.exited.then(async (error) => {
     log.fatal({ err: error }, "the embedded PostgreSQL ended");

@@ -43,6 +43,13 @@ describe("a process", () => {
     expect(await child.stop()).toBe(0);
   });
 
+  test("stops what has started though it was told to stop before", async () => {
+    const child = start({ FAULT: "starts-late" });
+    await child.listeningPort("rpc");
+    expect(await child.stop()).toBe(0);
+    expect(messagesOf(child)).toContain("stopped");
+  });
+
   test("exits 1 with a log line when stopping fails", async () => {
     const child = start({ FAULT: "at-stop" });
     await child.listeningPort("rpc");

@@ -13,37 +13,47 @@ export class StartError extends Error {
   override readonly name = "StartError";
 }
 
+/** How long a start that was told to end may take to do so. */
+const abandonedStartMs = 20_000;
+
 /**
  * Runs a process: starts it, stops it on SIGTERM or SIGINT and exits 0, exits 1 with one line on stderr when it can't
- * start, and 1 with a log line when something was thrown that nobody caught. A second signal exits at once.
+ * start, and 1 with a log line when something was thrown that nobody caught. Told to stop while it starts, it aborts
+ * `signal` and stops what has started all the same. A second signal exits at once.
  */
-export async function runProcess(start: () => Promise<RunningProcess>): Promise<void> {
-  let stopping = false;
+export async function runProcess(start: (signal: AbortSignal) => Promise<RunningProcess>): Promise<void> {
+  const starting = new AbortController();
   let running: RunningProcess | undefined;
-  const stop = () => {
-    if (stopping) process.exit(130);
-    stopping = true;
-    if (running === undefined) process.exit(0);
-    running.stop().then(
-      () => process.exit(0),
-      (thrown: unknown) => {
-        running?.log.error({ err: thrown }, "stopping failed");
-        process.exit(1);
-      },
-    );
+  const onSignal = () => {
+    if (starting.signal.aborted) process.exit(130);
+    starting.abort();
+    if (running !== undefined) void stop(running);
+    else setTimeout(() => process.exit(1), abandonedStartMs);
   };
-  process.on("SIGTERM", stop).on("SIGINT", stop);
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
   process.on("uncaughtException", (thrown) => {
     if (running === undefined) process.stderr.write(`${startFailure(thrown)}\n`);
     else running.log.fatal({ err: thrown }, "uncaught exception");
     process.exit(1);
   });
   try {
-    running = await start();
+    running = await start(starting.signal);
   } catch (thrown) {
+    if (starting.signal.aborted) process.exit(0);
     process.stderr.write(`${startFailure(thrown)}\n`);
     process.exit(1);
   }
+  if (starting.signal.aborted) await stop(running);
+}
+
+async function stop(running: RunningProcess): Promise<never> {
+  try {
+    await running.stop();
+  } catch (thrown) {
+    running.log.error({ err: thrown }, "stopping failed");
+    process.exit(1);
+  }
+  process.exit(0);
 }
 
 /** Why a start failed, in one line for the operator. */

@@ -5,8 +5,8 @@ import { createLog } from "../log.ts";
 import { runProcess } from "../process.ts";
 import { startRpcServer } from "../server.ts";
 
-await runProcess(async () => {
-  const faults = ["none", "at-stop", "never-stops", "uncaught", "unhandled", "at-start", "never-starts"] as const;
+await runProcess(async (signal) => {
+  const faults = ["none", "at-stop", "never-stops", "uncaught", "unhandled", "at-start", "never-starts", "starts-late"] as const;
   const config = readConfig({ ...processSpec, PORT: portVar(), FAULT: wordVar(faults)({ default: "none" }) });
   const log = createLog({ name: "sample", level: config.LOG_LEVEL });
   if (config.FAULT === "at-start") throw new Error("broken part");
@@ -21,7 +21,9 @@ await runProcess(async () => {
   if (config.FAULT === "uncaught") process.on("SIGUSR2", () => server.health.problems.call(undefined));
   if (config.FAULT === "unhandled") process.on("SIGUSR2", () => void Promise.reject(new Error("nobody caught this")));
   logListening(log, "rpc", "127.0.0.1", server.port);
-  if (config.FAULT === "never-starts") await new Promise(() => undefined);
+  const told = new Promise((resolve) => signal.addEventListener("abort", resolve));
+  if (config.FAULT === "never-starts") throw new Error(`gave up the start: ${await told}`);
+  if (config.FAULT === "starts-late") await told;
   return {
     log,
     async stop() {

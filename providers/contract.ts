@@ -112,7 +112,7 @@ export interface SpeechCall {
   readonly speed: number;
   /** Allowed passthrough parameters, by the upstream's own names. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** The `adapter` settings of the catalogue entry, as they stand there. */
+  /** The endpoint's `settings` of the catalogue, as they stand there. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
@@ -131,6 +131,72 @@ export interface SpeechAnswer {
 export interface SpeechAdapter {
   /** Throws ProviderError. */
   synthesize(call: SpeechCall, context: AttemptContext): Promise<SpeechAnswer>;
+}
+
+/** Encodings of images. */
+export type ImageFormat = "png" | "jpeg" | "webp" | "svg";
+
+/** An image to start from, already fetched and checked: its bytes are what `mediaType` says. */
+export interface ReferenceImage {
+  readonly bytes: Uint8Array;
+  readonly mediaType: "image/png" | "image/jpeg" | "image/webp";
+}
+
+/** One prompt to draw, with all defaults filled in and checked against the endpoint. */
+export interface ImageCall {
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string;
+  readonly prompt: string;
+  /** How many images; 1 where the endpoint makes single images. */
+  readonly n: number;
+  /** Pixels, one of what the endpoint can make; undefined: the endpoint decides. */
+  readonly size: { readonly width: number; readonly height: number } | undefined;
+  /** `auto` where the endpoint has no control. */
+  readonly quality: "auto" | "low" | "medium" | "high";
+  /** `auto` where the endpoint has no control. */
+  readonly background: "auto" | "transparent" | "opaque";
+  /** One of the endpoint's native formats. */
+  readonly format: ImageFormat;
+  /** 0 to 100 for jpeg and webp; undefined: the endpoint's default, and where it has no control. */
+  readonly compression: number | undefined;
+  /** Same seed and parameters should give the same images; undefined: random, and where it has no control. */
+  readonly seed: number | undefined;
+  /** At most what the endpoint takes. */
+  readonly references: readonly ReferenceImage[];
+  /** Whether previews are wanted; false where the endpoint can't. */
+  readonly stream: boolean;
+  /** Allowed passthrough parameters, by the upstream's own names. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The endpoint's `settings` of the catalogue, as they stand there. */
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** What comes of a prompt, in the order in which it comes. */
+export type ImageOutput =
+  /** A preview; `index` counts up from 0 over the answer. */
+  | {
+      readonly kind: "partial";
+      readonly index: number;
+      readonly bytes: Uint8Array;
+      readonly mediaType: string;
+    }
+  /** A piece of text from a model that writes markup. */
+  | { readonly kind: "text"; readonly phase: "content" | "reasoning" | "draft"; readonly text: string }
+  /** A whole, final image. `mediaType` is the truth about its bytes as far as the upstream tells it. */
+  | { readonly kind: "image"; readonly bytes: Uint8Array; readonly mediaType: string };
+
+/** An answer that has begun. */
+export interface ImageAnswer {
+  /** May be consumed once; a clean end without any image means that the upstream made none. */
+  readonly output: AsyncIterable<ImageOutput>;
+  /** Tokens that the upstream reported, once the output has ended; undefined when it reports none. */
+  usage(): TokenUsage | undefined;
+}
+
+/** Draws. */
+export interface ImageAdapter {
+  /** Resolves once the upstream has accepted the call; throws ProviderError. */
+  generate(call: ImageCall, context: AttemptContext): Promise<ImageAnswer>;
 }
 
 /** One request to an upstream. Header names in lower case. */
@@ -177,6 +243,7 @@ export interface ProviderDependencies {
 /** A provider that runs: its adapters, and how to end what they own (pools, workers). */
 export interface Provider {
   readonly speech?: SpeechAdapter;
+  readonly image?: ImageAdapter;
   close?(): Promise<void>;
 }
 

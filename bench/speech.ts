@@ -20,14 +20,16 @@ const concurrency = Number(values.concurrency);
 
 /** Kinds of answers; `paced` has more in flight, since each takes 200 ms by design. */
 const workloads = [
-  { name: "burst: 20 × 4 KiB at once", audio: 81_920, marker: "audio=81920 chunk=4096", concurrency },
+  { name: "burst", detail: "20 × 4 KiB at once", marker: "audio=81920 chunk=4096", concurrency },
+  { name: "one at a time", detail: "20 × 4 KiB at once", marker: "audio=81920 chunk=4096", concurrency: 1 },
   {
-    name: "paced: 20 × 4 KiB, 10 ms apart",
-    audio: 81_920,
+    name: "paced",
+    detail: "20 × 4 KiB, 10 ms apart",
     marker: "audio=81920 chunk=4096 interval=10",
     concurrency: concurrency * 4,
   },
 ] as const;
+const answerBytes = 81_920;
 
 interface Figures {
   readonly cpuMs: number;
@@ -49,7 +51,7 @@ try {
     for (let round = 0; round < rounds; round++) {
       for (const target of targets) figures.get(target)?.push(await measure(target, workload, requests));
     }
-    print(workload.name, figures);
+    print(`${workload.name}: ${workload.detail}, ${workload.concurrency} in flight`, figures);
   }
   console.log("peak memory, MiB:");
   for (const target of targets)
@@ -73,7 +75,7 @@ async function measure(
       voice: "alloy",
       response_format: "pcm",
     }),
-    expectedBytes: workload.audio,
+    expectedBytes: answerBytes,
     requests: count,
     concurrency: workload.concurrency,
   };

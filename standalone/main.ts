@@ -60,11 +60,12 @@ async function start(
   });
   const rest = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
   teardown.add(() => rest.close(drain));
+  const keys = await local.makeFirstAccount();
 
   logListening(log, "rpc", config.HOST, rpc.port);
   logListening(log, "rest", config.HOST, rest.port);
   const url = publicUrl({ ...config, PORT: rest.port });
-  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys: local.firstAccount }));
+  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys }));
   return { log, stop: () => teardown.run() };
 }
 

@@ -31,7 +31,7 @@ export interface LocalServicesOptions {
 /** All services in this process, with the clients that the gateway calls them by. */
 export type LocalServices = Awaited<ReturnType<typeof createLocalServices>>;
 
-/** Brings the schemas up to date, makes the first account where there is none, and the services over them. */
+/** Brings the schemas up to date and makes the services over them. */
 export async function createLocalServices({ config, databaseUrl, keyFiles, log }: LocalServicesOptions) {
   const bootstrapKeys = withGeneratedKeys(readBootstrapKeys(config));
   const http = createOutboundHttp();
@@ -52,7 +52,6 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
   };
   try {
     await migrateToLatest(database, accountMigrations);
-    const firstAccount: BootstrapResult | undefined = await bootstrapAccount(database, bootstrapKeys);
     const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
     const account = createAccountService({ database, log, verifyToken });
     const speech = createSpeechService({
@@ -69,7 +68,10 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
       authenticate: account.authenticateKey,
       speech: createRpcClient(SpeechService, createLocalTransport(speech.routes, { interceptors })),
     };
-    return { services: [account, speech], clients, firstAccount, close };
+    /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
+    const makeFirstAccount = (): Promise<BootstrapResult | undefined> =>
+      bootstrapAccount(database, bootstrapKeys);
+    return { services: [account, speech], clients, makeFirstAccount, close };
   } catch (thrown) {
     await close();
     throw thrown;

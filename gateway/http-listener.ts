@@ -4,8 +4,8 @@
  * Owns: the listening socket and every connection on it.
  * 1. A request that is no HTTP, or whose headers come too slowly, gets a JSON answer when none has begun on its
  *    connection, and the connection is closed.
- * 2. close() goes on accepting for `delayMs` with `Connection: close`, then refuses new connections, lets running
- *    requests end, and drops what is left at `timeoutMs`.
+ * 2. close() goes on accepting for `delayMs`, then refuses new connections, lets running requests end, and drops what
+ *    is left at `timeoutMs`. From its first moment on, answers that begin say `Connection: close`.
  */
 import {
   createServer,
@@ -86,6 +86,7 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
     },
     async close({ delayMs, timeoutMs }) {
       state.draining = true;
+      announceClose(connections);
       if (delayMs > 0) await delay(delayMs);
       await closeServer(server, connections, timeoutMs);
     },
@@ -135,6 +136,14 @@ function answerMalformed(
   const lines = Object.entries({ ...headers, "content-length": length, connection: "close" });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${body}`, () => socket.destroy());
+}
+
+/** Says `Connection: close` in the last answer of each connection that is still to begin. */
+function announceClose(connections: Connections): void {
+  for (const waiting of connections.values()) {
+    const last = [...waiting].at(-1);
+    if (last !== undefined && !last.headersSent) last.setHeader("connection", "close");
+  }
 }
 
 async function closeServer(server: Server, connections: Connections, timeoutMs: number): Promise<void> {

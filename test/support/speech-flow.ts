@@ -1,10 +1,17 @@
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { AudioFormat } from "../../gen/media/speech/v1/speech_pb.ts";
+import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import { createRpcClient } from "../../lib/runtime/client.ts";
 import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
 import { createTestDatabase } from "./database.ts";
 import { type ProcessStack, type ProcessStackOptions, startProcessStack } from "./process-stack.ts";
+import { audioLength, stockTransport } from "./speech-server.ts";
 
 /** A whole stack of processes on a database of its own. */
 export interface FlowStack extends AsyncDisposable {
   readonly stack: ProcessStack;
+  /** What the account service reaches its database by; holds a password. */
+  readonly databaseUrl: string;
 }
 
 /** A stack whose speech comes from a stand-in upstream in the test's own process. */
@@ -26,6 +33,7 @@ export async function startFlowStack(options: FlowOptions): Promise<FlowStack> {
     const stack = await startProcessStack({ ...options, databaseUrl: database.url, env });
     return {
       stack,
+      databaseUrl: database.url,
       async [Symbol.asyncDispose]() {
         await stack.stop();
         await database.drop();
@@ -48,7 +56,7 @@ export async function startSpeechFlow(
     const { env } = options;
     const flow = await startFlowStack({ speechEnv, ...(env === undefined ? {} : { env }) });
     return {
-      stack: flow.stack,
+      ...flow,
       upstream,
       async [Symbol.asyncDispose]() {
         await upstream.close();
@@ -84,4 +92,63 @@ export function speak(
     body: JSON.stringify({ model: flowModel, voice: "alloy", response_format: "pcm", input, ...fields }),
     ...(signal === undefined ? {} : { signal }),
   });
+}
+
+/** What a direct call of the speech service came to. */
+export interface DirectAnswer {
+  readonly audioBytes: number;
+  /** Whether the stream had its first and its last frame. */
+  readonly whole: boolean;
+  /** Headers and trailers that the caller got. */
+  readonly metadata: readonly (readonly [string, string])[];
+}
+
+/** How a direct call is made. */
+export interface DirectOptions {
+  /** Connect over HTTP/1.1 unless given. */
+  readonly transport?: Transport;
+  readonly model?: string;
+  readonly signal?: AbortSignal;
+  /** Called with each piece of audio; the next is read when it has resolved. */
+  readonly onAudio?: () => Promise<void> | void;
+}
+
+/** Calls the speech service itself, as pcm. Rejects with DomainError. */
+export async function speakDirectly(
+  { speechUrl }: Pick<ProcessStack, "speechUrl">,
+  input: string,
+  authorization: string | undefined,
+  options: DirectOptions = {},
+): Promise<DirectAnswer> {
+  const transport = options.transport ?? stockTransport("Connect over HTTP/1.1", speechUrl);
+  const metadata: [string, string][] = [];
+  const keep = (headers: Headers) => void metadata.push(...headers);
+  const frames: string[] = [];
+  let audioBytes = 0;
+  const answer = createRpcClient(SpeechService, transport).synthesize(
+    { input, model: options.model ?? flowModel, voice: "alloy", responseFormat: AudioFormat.PCM },
+    {
+      ...(authorization === undefined ? {} : { headers: { authorization } }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      onHeader: keep,
+      onTrailer: keep,
+    },
+  );
+  for await (const response of answer) {
+    frames.push(response.frame.case ?? "");
+    const length = audioLength(response);
+    audioBytes += length;
+    if (length > 0) await options.onAudio?.();
+  }
+  return { audioBytes, whole: frames[0] === "started" && frames.at(-1) === "finished", metadata };
+}
+
+/** Any JWT: two JSON objects in base64url and a signature. */
+export const tokenPattern = /eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*/;
+
+/** All that a failed call tells its caller, metadata included, as a value that JSON can write. */
+export function describeError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  const metadata = thrown instanceof ConnectError ? [...thrown.metadata] : [];
+  return [thrown.message, thrown, metadata, describeError(thrown.cause)];
 }

@@ -9,13 +9,14 @@ import { createTokenSigner, createTokenVerifier } from "../lib/identity/service-
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import { StartError } from "../lib/runtime/process.ts";
 import { loadCatalog } from "../providers/catalog-load.ts";
 import { createProviders } from "../providers/registry.ts";
 import { createAccountService } from "../services/account/account-service.ts";
 import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../services/account/bootstrap.ts";
 import { readBootstrapKeys } from "../services/account/config.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
-import type { AccountTables } from "../services/account/store.ts";
+import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
 import { catalogDirectories, synthesisLimits } from "../services/speech/config.ts";
 import { createSpeechService } from "../services/speech/speech-service.ts";
 import type { StandaloneConfig } from "./config.ts";
@@ -51,6 +52,7 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
     await database.destroy();
   };
   try {
+    await connectOnce(database);
     await migrateToLatest(database, accountMigrations);
     const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
     const account = createAccountService({ database, log, verifyToken });
@@ -75,5 +77,17 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
   } catch (thrown) {
     await close();
     throw thrown;
+  }
+}
+
+/** A database that can't be reached or entered is the operator's to mend. Throws StartError. */
+async function connectOnce(database: AccountDatabase): Promise<void> {
+  try {
+    await database.connection().execute(async () => undefined);
+  } catch (thrown) {
+    const { message, code } = thrown as NodeJS.ErrnoException;
+    throw new StartError(`the database can't be used (${message || code}); see DATABASE_URL`, {
+      cause: thrown,
+    });
   }
 }

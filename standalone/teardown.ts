@@ -4,6 +4,7 @@ import type { Log } from "../lib/runtime/log.ts";
 export class Teardown {
   readonly #log: Log;
   readonly #ends: (() => Promise<void>)[] = [];
+  #lastRun: Promise<void> = Promise.resolve();
 
   constructor(log: Log) {
     this.#log = log;
@@ -14,8 +15,16 @@ export class Teardown {
     this.#ends.push(end);
   }
 
-  /** Ends all; what was ended before is not ended again. */
-  async run(): Promise<void> {
+  /**
+   * Ends all; what was ended before is not ended again. Waits for a run that is under way, so that nothing is ended
+   * before what was started after it.
+   */
+  run(): Promise<void> {
+    this.#lastRun = this.#lastRun.then(() => this.#endAll());
+    return this.#lastRun;
+  }
+
+  async #endAll(): Promise<void> {
     for (let end = this.#ends.pop(); end !== undefined; end = this.#ends.pop()) {
       await end().catch((thrown: unknown) => this.#log.error({ err: thrown }, "a part could not be ended"));
     }

@@ -29,9 +29,17 @@ describe("the log", () => {
 
   test("writes an error with its type, message, stack and cause, without what hangs on it", () => {
     const { log, lines, last } = capture();
-    const error = Object.assign(new TypeError("outer", { cause: new Error("inner") }), { body: "hunter2" });
-    log.error({ err: error }, "failed");
-    expect(last().err).toMatchObject({ type: "TypeError", message: "outer: inner" });
+    const baggage = { code: "57P01", body: "hunter2", client: { secretKey: "hunter2" } };
+    log.error(
+      { err: Object.assign(new TypeError("outer", { cause: new Error("inner") }), baggage) },
+      "failed",
+    );
+    expect(last().err).toEqual({
+      type: "TypeError",
+      code: "57P01",
+      message: "outer: inner",
+      stack: expect.any(String),
+    });
     expect(String((last().err as { stack: string }).stack)).toMatch(
       /log\.test\.ts.*caused by: Error: inner/s,
     );

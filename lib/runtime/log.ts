@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 /** A structured logger: one JSON object a line. */
 export type Log = Logger;
@@ -26,18 +26,26 @@ export interface LogOptions {
 }
 
 /**
- * Makes the logger of a process. Errors are written with type, message, stack and cause; fields named like secrets or
- * like people's texts are replaced, at the top of an object and one level below it.
+ * Makes the logger of a process. Errors are written with type, code, message, stack and cause alone; fields named like
+ * secrets or like people's texts are replaced, at the top of an object and one level below it.
  */
 export function createLog({ name, level, destination }: LogOptions): Log {
   const options = {
     level,
     base: { process: name },
     timestamp: stdTimeFunctions.isoTime,
+    serializers: { err: plainError },
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
   };
   return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+/** Without what else hangs on an error: drivers put connections with their secrets, and rows, there. */
+function plainError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  const { type, message, stack } = stdSerializers.err(thrown);
+  return { type, code: (thrown as NodeJS.ErrnoException).code, message, stack };
 }
 
 /** A logger that writes nothing, for tests and commands. */

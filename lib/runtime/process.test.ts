@@ -97,6 +97,10 @@ describe("the reason that an operator reads", () => {
     [new ConfigError("configuration: PORT is required"), "error: configuration: PORT is required"],
     [new StartError("no database"), "error: no database"],
     [system("EACCES", { port: 80, address: "::" }), "error: port 80 on :: may not be opened by this user"],
+    [
+      system("EADDRNOTAVAIL", { address: "192.0.2.1" }),
+      "error: 192.0.2.1 is no address of this machine; set another one",
+    ],
     [system("EROFS", { path: "/data/x" }), "error: /data/x is not writable"],
     ["thrown text", "error: thrown text"],
     [undefined, "error: undefined"],

@@ -62,6 +62,7 @@ export function startFailure(thrown: unknown): string {
   if (!(thrown instanceof Error)) return `error: ${thrown}`;
   const { code, address, port, path }: NodeJS.ErrnoException & { address?: string; port?: number } = thrown;
   if (code === "EADDRINUSE") return `error: port ${port} on ${address} is in use; set another one`;
+  if (code === "EADDRNOTAVAIL") return `error: ${address} is no address of this machine; set another one`;
   if (code === "EACCES" && port !== undefined)
     return `error: port ${port} on ${address} may not be opened by this user`;
   if (code === "EACCES" || code === "EROFS") return `error: ${path} is not writable`;

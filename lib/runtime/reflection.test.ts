@@ -48,13 +48,15 @@ function inOrderOfImport(files: readonly FileDescriptorProto[]): FileDescriptorP
 }
 
 describe("reflection", () => {
-  test("lists the services", async () => {
+  test("lists the services and health", async () => {
     await using server = await startSpeechServer({ services: [SpeechService, AccountInternalService] });
     const [answer] = await ask(server, { case: "listServices", value: "*" });
     expect(answer?.validHost).toBe("here");
     expect(answer?.messageResponse).toMatchObject({
       case: "listServicesResponse",
-      value: { service: [{ name: SpeechService.typeName }, { name: AccountInternalService.typeName }] },
+      value: {
+        service: [SpeechService, AccountInternalService, Health].map(({ typeName }) => ({ name: typeName })),
+      },
     });
   });
 
@@ -63,10 +65,11 @@ describe("reflection", () => {
     "media.speech.v1.SpeechService.Synthesize",
     "media.speech.v1.SynthesizeRequest",
     "media.speech.v1.AudioFormat",
+    "media.error.v1.ErrorDetail",
     "google.protobuf.Struct",
     "grpc.health.v1.HealthCheckResponse.ServingStatus",
   ])("answers %s with a set of files that is whole", async (symbol) => {
-    await using server = await startSpeechServer({ services: [SpeechService, Health] });
+    await using server = await startSpeechServer({ services: [SpeechService] });
     const [answer] = await ask(server, { case: "fileContainingSymbol", value: symbol });
     const file = inOrderOfImport(descriptorsOf(answer));
     const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));

@@ -1,6 +1,7 @@
 import { type DescFile, type DescMessage, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
+import { file_media_error_v1_error_reason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ServerReflection, type ServerReflectionRequest } from "../../gen/reflection/v1/reflection_pb.ts";
 import type { RegisterRoutes } from "./rpc-handler.ts";
 
@@ -11,6 +12,8 @@ import type { RegisterRoutes } from "./rpc-handler.ts";
  */
 export function reflectionRoutes(services: readonly DescService[]): RegisterRoutes {
   const files = new Map<string, DescFile>();
+  // No service imports it, yet every error carries its message.
+  collectFiles(file_media_error_v1_error_reason, files);
   for (const service of services) collectFiles(service.file, files);
   const fileBySymbol = new Map<string, DescFile>();
   for (const file of files.values()) indexSymbols(file, fileBySymbol);

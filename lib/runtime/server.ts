@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
+import { Health } from "../../gen/health/v1/health_pb.ts";
 import { answerPreflight } from "./cors.ts";
 import { ProcessHealth, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
@@ -55,7 +56,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
   const health = new ProcessHealth(options.readiness);
   const open = [
     health.routes(options.services.map(({ typeName }) => typeName)),
-    reflectionRoutes(options.services),
+    reflectionRoutes([...options.services, Health]),
   ];
   const handle = createRpcHandler(
     (router) => {

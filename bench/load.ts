@@ -2,13 +2,13 @@ import { Agent, request as httpRequest } from "node:http";
 
 /** One target and what to ask of it. */
 export interface Load {
-  /** URL of the speech operation. */
+  /** URL of the operation. */
   readonly url: string;
   readonly apiKey: string;
   /** JSON body of every request. */
   readonly body: string;
-  /** Bytes that every answer must have; another length fails the run. */
-  readonly expectedBytes: number;
+  /** Whether an answer of so many bytes is the whole one; the run fails on any other. */
+  readonly isWhole: (bytes: number) => boolean;
   readonly requests: number;
   /** Requests in flight at any moment. */
   readonly concurrency: number;
@@ -61,7 +61,7 @@ function sendOne(load: Load, agent: Agent): Promise<number> {
       });
       answer.on("error", reject);
       answer.on("end", () => {
-        if (answer.statusCode === 200 && bytes === load.expectedBytes) resolve(firstMs);
+        if (answer.statusCode === 200 && load.isWhole(bytes)) resolve(firstMs);
         else reject(new Error(`${load.url} answered ${answer.statusCode} with ${bytes} bytes`));
       });
     });

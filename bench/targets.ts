@@ -5,11 +5,13 @@ import { startChild } from "../test/support/child.ts";
 import { startProcessStack } from "../test/support/process-stack.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 
-/** Something that answers speech requests. */
+/** Something that answers requests. */
 export interface Target {
   readonly name: string;
-  /** URL of the speech operation. */
-  readonly url: string;
+  /** What the path of an operation is added to, such as `http://127.0.0.1:8080/api/v1`. */
+  readonly baseUrl: string;
+  /** Whether it speaks the upstream's own interface. */
+  readonly isProxy: boolean;
   readonly apiKey: string;
   /** The processes whose CPU counts: all of ours but PostgreSQL. */
   readonly pids: readonly number[];
@@ -23,13 +25,14 @@ export async function startUpstream() {
   return { baseUrl, stop: () => child.stop() };
 }
 
-/** The yardstick: a proxy that only pipes. */
+/** The yardstick: a proxy that only pipes, to the upstream's own interface. */
 export async function startPlainProxy(upstreamUrl: string): Promise<Target> {
   const child = startChild("bench/plain-proxy.ts", { args: ["--upstream", upstreamUrl] });
   const baseUrl = await child.line((line) => line.startsWith("http://"));
   return {
     name: "plain proxy",
-    url: `${baseUrl}/v1/audio/speech`,
+    baseUrl: `${baseUrl}/v1`,
+    isProxy: true,
     apiKey: "none",
     pids: [child.pid],
     stop: async () => void (await child.stop()),
@@ -53,7 +56,8 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
   const port = await child.listeningPort("rest");
   return {
     name: "standalone",
-    url: `http://127.0.0.1:${port}/api/v1/audio/speech`,
+    baseUrl: `http://127.0.0.1:${port}/api/v1`,
+    isProxy: false,
     apiKey,
     pids: [child.pid],
     async stop() {
@@ -67,15 +71,18 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
 export async function startProcesses(upstreamUrl: string): Promise<Target> {
   const dataDir = await temporaryDirectory();
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  const providerEnv = { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl };
   const stack = await startProcessStack({
     databaseUrl: postgres.url,
-    speechEnv: { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl },
+    speechEnv: providerEnv,
+    imageEnv: providerEnv,
   });
   return {
     name: "processes",
-    url: `${stack.restUrl}/audio/speech`,
+    baseUrl: stack.restUrl,
+    isProxy: false,
     apiKey: stack.inferenceKey,
-    pids: [stack.gateway.pid, stack.speech.pid, stack.account.pid],
+    pids: [stack.gateway.pid, stack.speech.pid, stack.image.pid, stack.account.pid],
     async stop() {
       await stack.stop();
       await postgres.stop();

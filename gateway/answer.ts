@@ -52,15 +52,15 @@ export async function sendText(
   endAfterLinger(exchange);
 }
 
-/** Answers with an error, or cuts the connection when an answer has begun. */
+/** Answers with an error; an answer that has begun tells it where its form allows that, and is cut where not. */
 export async function sendError(exchange: Exchange, error: DomainError, creditsUrl: string): Promise<void> {
   exchange.reason = wordOfReason(error.reason);
   exchange.generationId ||= error.generationId;
+  const { status, headers, body } = toErrorAnswer(error, exchange.operation, creditsUrl);
   if (exchange.response.headersSent) {
-    cutAnswer(exchange);
+    if (!exchange.failInBand?.(body)) cutAnswer(exchange);
     return;
   }
-  const { status, headers, body } = toErrorAnswer(error, exchange.operation, creditsUrl);
   await sendJson(exchange, status, body, headers);
 }
 

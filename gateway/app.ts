@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Client } from "@connectrpc/connect";
 import { fastify } from "fastify";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import type { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import type { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
@@ -19,11 +20,16 @@ import { listenHttp } from "./http-listener.ts";
 import { logExchange } from "./request-log.ts";
 import type { Admission, Route } from "./route.ts";
 import { audioSpeechRoute } from "./routes/audio-speech.ts";
+import { docsRoutes } from "./routes/docs.ts";
+import { imagesRoute } from "./routes/images.ts";
+import { modelRoutes } from "./routes/models.ts";
+import { openApiRoute } from "./routes/openapi.ts";
 import { rootRoutes } from "./routes/root.ts";
 
 /** What a gateway is made of. */
 export interface GatewayDependencies {
   speech: Client<typeof SpeechService>;
+  image: Client<typeof ImageService>;
   authenticate: Authenticate;
   /** Run in order for every route that needs a key, once the key may use it and before its body is read. */
   admissions?: readonly Admission[];
@@ -94,18 +100,20 @@ async function createRouter(dependencies: GatewayDependencies): Promise<(exchang
       run(unknownRoute, raw);
     },
   });
-  const run = (route: Pick<Route, "operation" | "path" | "access" | "handle">, request: IncomingMessage) => {
+  const run = (route: Runnable, request: IncomingMessage, parameters: Exchange["parameters"] = {}) => {
     const exchange = exchanges.get(request);
-    if (exchange !== undefined) void runRoute(route, exchange, dependencies);
+    if (exchange === undefined) return;
+    exchange.parameters = parameters;
+    void runRoute(route, exchange, dependencies);
   };
   for (const method of methodsWithBody) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   for (const route of routesOf(dependencies)) {
     app.route({
       method: route.method,
       url: route.path,
-      handler({ raw }, reply) {
+      handler({ raw, params }, reply) {
         reply.hijack();
-        run(route, raw);
+        run(route, raw, params as Exchange["parameters"]);
       },
     });
   }
@@ -121,27 +129,35 @@ async function createRouter(dependencies: GatewayDependencies): Promise<(exchang
 }
 
 function routesOf(dependencies: GatewayDependencies): readonly Route[] {
-  const { speech, settings, clock } = dependencies;
+  const { speech, image, settings, clock } = dependencies;
   const bodyLimits = {
     maxBytes: settings.maxBodyBytes,
     timeoutMs: settings.bodyTimeoutMs,
     budget: new BodyBudget(settings.maxInflightBodyBytes),
   };
-  return [...rootRoutes, audioSpeechRoute({ ...settings, speech, bodyLimits, clock })];
+  const generation = { ...settings, bodyLimits, clock };
+  const routes = [
+    audioSpeechRoute({ ...generation, speech }),
+    imagesRoute({ ...generation, image }),
+    ...modelRoutes({ speech, image }),
+  ];
+  return [...rootRoutes, ...docsRoutes(settings), ...routes, openApiRoute(routes, settings)];
 }
 
-const unknownRoute = {
+type Runnable = Pick<Route, "operation" | "path" | "access" | "handle">;
+
+const unknownRoute: Runnable = {
   path: "",
   operation: "unrouted",
   access: "open",
   handle: async () => {
     throw new DomainError(ErrorReason.ROUTE_UNKNOWN, "no such route");
   },
-} as const;
+};
 
 /** The order of checks up to the body; each route goes on from there. */
 async function runRoute(
-  route: Pick<Route, "operation" | "path" | "access" | "handle">,
+  route: Runnable,
   exchange: Exchange,
   { authenticate, admissions = [], settings, log }: GatewayDependencies,
 ): Promise<void> {

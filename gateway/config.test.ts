@@ -11,15 +11,19 @@ describe("the environment", () => {
       PORT: 8080,
       HOST: "127.0.0.1",
       SPEECH_URL: "http://localhost:8101",
+      IMAGE_URL: "http://localhost:8102",
     });
     expect(gatewaySettings(config)).toEqual({
       creditsUrl: "http://localhost:8080/credits",
+      publicUrl: "http://localhost:8080",
       corsOrigins: [],
       maxBodyBytes: 32 << 20,
       maxInflightBodyBytes: 256 << 20,
       bodyTimeoutMs: 30_000,
       clientStallTimeoutMs: 60_000,
       speechTimeoutMs: 600_000,
+      imageTimeoutMs: 180_000,
+      keepAliveMs: 10_000,
     });
     expect(drainTimeoutMs(config)).toBe(605_000);
   });

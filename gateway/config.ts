@@ -13,6 +13,8 @@ import { tlsSpec } from "../lib/runtime/tls-files.ts";
 const bytesPerMib = 1 << 20;
 /** What a drain waits for beyond the longest request, milliseconds. */
 const drainGraceMs = 5000;
+/** Longest silence of an event stream, milliseconds: below what proxies and clients take for a dead connection. */
+const keepAliveMs = 10_000;
 
 /** The variables of the public listener and of the requests that it takes; standalone reads them too. */
 export const listenerSpec = {
@@ -27,6 +29,7 @@ export const listenerSpec = {
   BODY_TIMEOUT_MS: millisecondsVar({ default: 30_000 }),
   CLIENT_STALL_TIMEOUT_MS: millisecondsVar({ default: 60_000 }),
   SPEECH_TIMEOUT_MS: millisecondsVar({ default: 600_000 }),
+  IMAGE_TIMEOUT_MS: millisecondsVar({ default: 180_000 }),
 } as const;
 
 /** The variables of the gateway as a process of its own. */
@@ -37,6 +40,7 @@ export const gatewaySpec = {
   SERVICE_KEY_FILE: textVar(),
   ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
   SPEECH_URL: httpUrlVar({ default: "http://localhost:8101" }),
+  IMAGE_URL: httpUrlVar({ default: "http://localhost:8102" }),
 } as const;
 
 /** The gateway's environment, read and checked. */
@@ -51,6 +55,8 @@ export function readGatewayConfig(env?: NodeJS.ProcessEnv) {
 export interface GatewaySettings {
   /** Where people find out how to get credits; stands in the message of 402. */
   creditsUrl: string;
+  /** How clients reach the gateway, without a slash at its end; stands in the OpenAPI document. */
+  publicUrl: string;
   /** Origins whose pages may call; none when empty. */
   corsOrigins: readonly string[];
   /** Longest request body, bytes. */
@@ -63,6 +69,10 @@ export interface GatewaySettings {
   clientStallTimeoutMs: number;
   /** How long a speech request may take in all. */
   speechTimeoutMs: number;
+  /** How long an image request may take in all. */
+  imageTimeoutMs: number;
+  /** How long an event stream may be silent: until its headers, and between comments. */
+  keepAliveMs: number;
 }
 
 type ListenerConfig = Pick<GatewayConfig, keyof typeof listenerSpec>;
@@ -71,12 +81,15 @@ type ListenerConfig = Pick<GatewayConfig, keyof typeof listenerSpec>;
 export function gatewaySettings(config: ListenerConfig): GatewaySettings {
   return {
     creditsUrl: config.CREDITS_URL ?? `${publicUrl(config)}/credits`,
+    publicUrl: publicUrl(config),
     corsOrigins: config.CORS_ORIGINS,
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
     maxInflightBodyBytes: Math.max(config.MAX_INFLIGHT_BODY_MIB, config.MAX_BODY_MIB) * bytesPerMib,
     bodyTimeoutMs: config.BODY_TIMEOUT_MS,
     clientStallTimeoutMs: config.CLIENT_STALL_TIMEOUT_MS,
     speechTimeoutMs: config.SPEECH_TIMEOUT_MS,
+    imageTimeoutMs: config.IMAGE_TIMEOUT_MS,
+    keepAliveMs,
   };
 }
 
@@ -88,5 +101,6 @@ export function publicUrl(config: ListenerConfig): string {
 
 /** How long a stop may take: the operator's choice, else the longest request and a little. */
 export function drainTimeoutMs(config: GatewayConfig): number {
-  return config.DRAIN_TIMEOUT_MS ?? config.SPEECH_TIMEOUT_MS + drainGraceMs;
+  const longestMs = Math.max(config.SPEECH_TIMEOUT_MS, config.IMAGE_TIMEOUT_MS);
+  return config.DRAIN_TIMEOUT_MS ?? longestMs + drainGraceMs;
 }

@@ -144,9 +144,14 @@ export function toErrorAnswer(error: DomainError, operation: Operation, creditsU
     rule.hidesExistence && status === 404
       ? { reason: wordOfReason(ErrorReason.RECORD_UNKNOWN) }
       : metadataOf(error, status);
-  const text = messageByStatus[status] ?? "";
-  const message = status === 402 ? `${text} ${creditsUrl}` : text;
+  const message = messageOfStatus(status, creditsUrl);
   return { status, headers: headersOf(error, status), body: { error: { code: status, message, metadata } } };
+}
+
+/** The fixed message of a status. */
+export function messageOfStatus(status: number, creditsUrl: string): string {
+  const text = messageByStatus[status] ?? "";
+  return status === 402 ? `${text} ${creditsUrl}` : text;
 }
 
 function permittedStatus({ allowed, instead }: OperationRule, status: number): number {

@@ -3,7 +3,7 @@ import { createContextValues } from "@connectrpc/connect";
 import type { Principal } from "../gen/media/account/v1/account_internal_pb.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
 import { requestIdKey } from "../lib/runtime/request-context.ts";
-import type { Operation } from "./error-body.ts";
+import type { ErrorBody, Operation } from "./error-body.ts";
 
 /** One request and its answer, and what is known of them so far; ends with the response's `close`. */
 export class Exchange {
@@ -26,6 +26,10 @@ export class Exchange {
   bytesSent = 0;
   /** Whether the client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
+  /** The parts of the path that the route's pattern names. */
+  parameters: Readonly<Record<string, string>> = {};
+  /** Tells an error in an answer that has begun and ends it; false when it can't. Without it, such an answer is cut. */
+  failInBand: ((body: ErrorBody) => boolean) | undefined;
   #gone: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, requestId: string, startedMs: number) {
@@ -33,6 +37,13 @@ export class Exchange {
     this.response = response;
     this.requestId = requestId;
     this.startedMs = startedMs;
+  }
+
+  /** The query of the request's target. */
+  get query(): URLSearchParams {
+    const url = this.request.url ?? "";
+    const start = url.indexOf("?");
+    return new URLSearchParams(start < 0 ? "" : url.slice(start + 1));
   }
 
   /** Aborted when the connection closes before the answer is complete. */

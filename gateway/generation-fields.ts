@@ -7,6 +7,7 @@ import {
 } from "../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
 import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
+import { stringEnum } from "./string-enum.ts";
 
 const maxSlugs = 32;
 const maxSlugLength = 256;
@@ -32,7 +33,7 @@ const providerSchema = Type.Object(
       }),
     ),
     sort: Type.Optional(
-      Type.Enum(["price", "latency", "throughput"], {
+      stringEnum(["price", "latency", "throughput"], {
         description: "What to order candidates by, after `order`.",
       }),
     ),

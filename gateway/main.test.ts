@@ -7,6 +7,8 @@ import { PrincipalSchema } from "../gen/media/account/v1/account_internal_pb.ts"
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
 import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import type { GenerateRequest } from "../gen/media/image/v1/image_pb.ts";
+import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey, hashApiKey } from "../lib/identity/api-key.ts";
 import { keyRefusal } from "../lib/identity/authenticate.ts";
@@ -21,6 +23,7 @@ import { silentLog } from "../lib/runtime/log.ts";
 import { requestIdKey } from "../lib/runtime/request-context.ts";
 import { type RpcServer, startRpcServer } from "../lib/runtime/server.ts";
 import { type Child, startChild } from "../test/support/child.ts";
+import { imageFinished, imageStarted, postImages, wholeImage } from "../test/support/gateway-images.ts";
 import {
   bytesFrame,
   errorOf,
@@ -53,12 +56,17 @@ beforeAll(async () => {
   services = await startRpcServer({
     host: "127.0.0.1",
     port: 0,
-    services: [AccountInternalService, SpeechService],
+    services: [AccountInternalService, SpeechService, ImageService],
     readiness: async () => [],
     log: silentLog,
     routes(router) {
       router.service(AccountInternalService, { authenticate }, { interceptors: interceptors("account") });
       router.service(SpeechService, { synthesize }, { interceptors: interceptors("speech") });
+      router.service(
+        ImageService,
+        { generate },
+        { interceptors: interceptors("image"), readMaxBytes: 4 << 20 },
+      );
     },
   });
   const url = `http://127.0.0.1:${services.port}`;
@@ -68,6 +76,8 @@ beforeAll(async () => {
       PORT: "0",
       ACCOUNT_URL: url,
       SPEECH_URL: url,
+      IMAGE_URL: url,
+      MAX_BODY_MIB: "3",
       SERVICE_KEY_FILE: files.keyFile("gateway"),
       DRAIN_DELAY_MS: "0",
     },
@@ -85,7 +95,7 @@ async function authenticate({ keyHash }: { keyHash: string }) {
   lookUps.push(keyHash);
   if (keyHash === hashApiKey(disabledKey)) throw keyRefusal(ErrorReason.KEY_DISABLED, "disabled");
   if (keyHash !== hashApiKey(goodKey)) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "unknown");
-  const scopes = [KeyScope.SPEECH];
+  const scopes = [KeyScope.SPEECH, KeyScope.IMAGES];
   const principal = create(PrincipalSchema, { accountId: "a", keyHash, keyKind: KeyKind.INFERENCE, scopes });
   return { principal };
 }
@@ -95,6 +105,13 @@ async function* synthesize(_request: unknown, context: Parameters<typeof princip
   yield startedFrame();
   yield bytesFrame(Buffer.from("sound"));
   yield finishedFrame();
+}
+
+async function* generate({ prompt }: GenerateRequest, context: Parameters<typeof principalOf>[0]) {
+  calls.push({ keyHash: principalOf(context).keyHash, requestId: context.values.get(requestIdKey) });
+  yield imageStarted();
+  yield* wholeImage(0, Buffer.from(String(prompt.length)));
+  yield imageFinished();
 }
 
 function ask(key: string, requestId = "id-1"): Promise<Response> {
@@ -114,6 +131,16 @@ describe("the gateway as a process", () => {
       { keyHash, requestId: "two" },
     ]);
     expect(lookUps).toEqual([keyHash]);
+  });
+
+  test("asks image in the same way, with bodies up to its limit", async () => {
+    const prompt = "x".repeat((3 << 20) - 100);
+    const headers = { authorization: `Bearer ${goodKey}`, "x-request-id": "three" };
+    const response = await postImages({ baseUrl }, { model: "acme/brush", prompt }, { headers });
+    expect(await response.json()).toMatchObject({
+      data: [{ b64_json: Buffer.from(String(prompt.length)).toString("base64") }],
+    });
+    expect(calls.at(-1)).toEqual({ keyHash: hashApiKey(goodKey), requestId: "three" });
   });
 
   test.for([

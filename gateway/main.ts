@@ -14,8 +14,10 @@ await runProcess(async () => {
   const log = createLog({ name: "gateway", level: config.LOG_LEVEL });
   const tls = await readTlsFiles(config);
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "gateway"));
-  const clients = createGatewayClients({ account: config.ACCOUNT_URL, speech: config.SPEECH_URL }, signer);
-  const gateway = createGateway({ ...clients, settings: gatewaySettings(config), log, clock: systemClock });
+  const settings = gatewaySettings(config);
+  const urls = { account: config.ACCOUNT_URL, speech: config.SPEECH_URL, image: config.IMAGE_URL };
+  const clients = createGatewayClients(urls, signer, settings);
+  const gateway = createGateway({ ...clients, settings, log, clock: systemClock });
   const running = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
   logListening(log, "rest", config.HOST, running.port);
   return {

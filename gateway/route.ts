@@ -1,6 +1,7 @@
 import type { Access } from "./auth.ts";
 import type { Operation } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
+import type { RouteDocument } from "./route-document.ts";
 
 /** One route: what to check before it runs, and what it does. */
 export interface Route {
@@ -9,6 +10,8 @@ export interface Route {
   path: string;
   operation: Operation;
   access: Access;
+  /** What the OpenAPI document says of it; routes at the root have none. */
+  document?: RouteDocument;
   /** Answers, or throws before the answer has begun or while it runs. */
   handle(exchange: Exchange): Promise<void>;
 }

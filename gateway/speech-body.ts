@@ -14,6 +14,7 @@ import {
   withoutFieldNulls,
 } from "./generation-fields.ts";
 import { compileCheck, type JsonObject } from "./json-body.ts";
+import { stringEnum } from "./string-enum.ts";
 
 /** Longer than any model takes and short enough, with all other fields at their longest, for one message of 1 MiB. */
 const maxInputBytes = 384 * 1024;
@@ -31,7 +32,7 @@ export const speechBodySchema = Type.Object({
       description: "The model's name of a voice; required unless the model has a default voice.",
     }),
   ),
-  response_format: Type.Optional(Type.Enum(["mp3", "pcm"], { description: "Default mp3." })),
+  response_format: Type.Optional(stringEnum(["mp3", "pcm"], { description: "Default mp3." })),
   speed: Type.Optional(
     Type.Number({ description: "Multiplier from 0.25 to 4; ignored by models without speed control." }),
   ),

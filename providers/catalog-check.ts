@@ -1,5 +1,13 @@
 import { basename } from "node:path";
-import type { CatalogFile, EndpointEntry, ModelEntry, PriceEntry, SpeechEntry } from "./catalog-schema.ts";
+import { checkImage, checkImagePrices, type Report } from "./catalog-image-check.ts";
+import {
+  type CatalogFile,
+  type EndpointEntry,
+  type ModelEntry,
+  type PriceEntry,
+  type SpeechEntry,
+  speechBillables,
+} from "./catalog-schema.ts";
 import { mayPassThrough } from "./passthrough-key.ts";
 
 /** A catalogue file that fits its schema, and where it was read. */
@@ -39,8 +47,6 @@ export function catalogFaults(
   return [...faults, ...modelsWithoutEndpoint(files)];
 }
 
-type Report = (path: string, fault: string) => void;
-
 function checkProvider({ path, content }: ReadCatalogFile, known: ReadonlySet<string>, report: Report): void {
   const { slug } = content.provider;
   if (basename(path) !== `${slug}.yaml`) report("provider.slug", `${slug} must be the name of the file`);
@@ -65,14 +71,20 @@ function checkModels(content: CatalogFile, models: Map<string, ModelEntry>, repo
 
 function checkEndpoint(endpoint: EndpointEntry, model: ModelEntry | undefined, report: Report): void {
   if (model === undefined) report("model", `no file declares ${endpoint.model}`);
-  else if (model.medium !== "speech" || endpoint.speech === undefined) {
-    report(model.medium, `is missing: ${model.id} is a model of this medium`);
-  }
+  else checkMedium(endpoint, model, report);
   if (endpoint.speech !== undefined) checkSpeech(endpoint.speech, report);
+  if (endpoint.image !== undefined) checkImage(endpoint.image, report);
   for (const [index, key] of (endpoint.passthrough ?? []).entries()) {
     if (!mayPassThrough(key)) report(`passthrough.${index}`, `${key} may not be left to callers`);
   }
-  checkPrices(endpoint.prices, report);
+  if (endpoint.image !== undefined) checkImagePrices(endpoint.prices, endpoint.image, report);
+  else checkSpeechPrices(endpoint.prices, report);
+}
+
+function checkMedium(endpoint: EndpointEntry, { id, medium }: ModelEntry, report: Report): void {
+  const other = medium === "speech" ? "image" : "speech";
+  if (endpoint[medium] === undefined) report(medium, `is missing: ${id} is a model of this medium`);
+  if (endpoint[other] !== undefined) report(other, `has no place here: ${id} is a model of another medium`);
 }
 
 function checkSpeech({ voices, default_voice }: SpeechEntry, report: Report): void {
@@ -84,10 +96,17 @@ function checkSpeech({ voices, default_voice }: SpeechEntry, report: Report): vo
   }
 }
 
-function checkPrices(prices: readonly PriceEntry[], report: Report): void {
+function checkSpeechPrices(prices: readonly PriceEntry[], report: Report): void {
   const seen = new Set<string>();
-  for (const [index, { billable, most_per_input_character: most }] of prices.entries()) {
+  for (const [index, price] of prices.entries()) {
+    const { billable, most_per_input_character: most } = price;
     const at = `prices.${index}`;
+    if (!speechBillables.some((known) => known === billable)) {
+      report(`${at}.billable`, `${billable} has no meaning for speech`);
+    }
+    for (const field of ["unit", "variant", "most_tokens_each"] as const) {
+      if (price[field] !== undefined) report(at, `${field} has no meaning for speech`);
+    }
     if (seen.has(billable)) report(at, `${billable} has a price already`);
     seen.add(billable);
     if (countedAfterwards.has(billable) && most === undefined) {

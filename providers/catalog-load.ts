@@ -6,18 +6,21 @@ import { ConfigError } from "../lib/runtime/config.ts";
 import {
   Catalog,
   type Endpoint,
+  type ImageEndpoint,
   type Model,
   type Price,
   type SpeechCapabilities,
   type SpeechEndpoint,
 } from "./catalog.ts";
 import { catalogFaults, type ReadCatalogFile } from "./catalog-check.ts";
+import { toImage, toImagePrice } from "./catalog-image-load.ts";
 import {
   type CatalogFile,
   type EndpointEntry,
   type ModelEntry,
   type PriceEntry,
   parseCatalogFile,
+  type SpeechBillable,
   type SpeechEntry,
 } from "./catalog-schema.ts";
 
@@ -89,18 +92,40 @@ function codeOf(thrown: unknown): string {
 /** Endpoints of the file that declares their model come first: its author's own offer is preferred. */
 function toCatalog(files: readonly CatalogFile[]): Catalog {
   const models = new Map(files.flatMap((file) => file.models ?? []).map((model) => [model.id, model]));
-  const own: SpeechEndpoint[] = [];
-  const others: SpeechEndpoint[] = [];
+  const speech = new PreferredEndpoints<SpeechEndpoint>();
+  const image = new PreferredEndpoints<ImageEndpoint>();
   for (const file of files) {
     const declared = new Set(file.models?.map(({ id }) => id));
     for (const entry of file.endpoints ?? []) {
       const model = models.get(entry.model);
-      if (model === undefined || entry.speech === undefined) continue;
-      const endpoint = { ...toEndpoint(entry, model, file.provider), speech: toSpeech(entry.speech) };
-      (declared.has(model.id) ? own : others).push(endpoint);
+      if (model === undefined) continue;
+      const endpoint = toEndpoint(entry, model, file.provider);
+      const isOwn = declared.has(model.id);
+      if (entry.speech !== undefined) {
+        speech.add({ ...endpoint, speech: toSpeech(entry.speech), prices: entry.prices.map(toPrice) }, isOwn);
+      }
+      if (entry.image !== undefined) {
+        image.add(
+          { ...endpoint, image: toImage(entry.image), prices: entry.prices.map(toImagePrice) },
+          isOwn,
+        );
+      }
     }
   }
-  return new Catalog([...models.values()].map(toModel), [...own, ...others]);
+  return new Catalog([...models.values()].map(toModel), speech.inOrder(), image.inOrder());
+}
+
+class PreferredEndpoints<E> {
+  readonly #own: E[] = [];
+  readonly #others: E[] = [];
+
+  add(endpoint: E, isOwn: boolean): void {
+    (isOwn ? this.#own : this.#others).push(endpoint);
+  }
+
+  inOrder(): readonly E[] {
+    return [...this.#own, ...this.#others];
+  }
 }
 
 function toModel({ created, ...model }: ModelEntry): Model {
@@ -116,14 +141,14 @@ function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFi
     providerName: provider.name,
     upstreamModel: entry.upstream_model,
     passthrough: entry.passthrough ?? [],
-    prices: entry.prices.map(toPrice),
     settings: entry.settings ?? {},
   };
 }
 
 function toPrice({ billable, usd_per_million, most_per_input_character: most }: PriceEntry): Price {
   return {
-    billable,
+    // The check has let no other pass.
+    billable: billable as SpeechBillable,
     nanoUsdPerMillion: parseUsd(usd_per_million),
     mostPerInputCharacter: most === undefined ? undefined : BigInt(most),
   };

@@ -1,19 +1,34 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { parseDocument } from "yaml";
+import { aspectRatios, imageBillables, imageUnits, resolutions } from "./catalog-image.ts";
 
 const strict = { additionalProperties: false };
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const unique = { uniqueItems: true };
 
-/** What can be billed; `wire` names of SpeechPrice.billable. */
-export const billables = ["input_character", "input_text_token", "output_audio_token", "request"] as const;
+/** What can be billed of speech; `wire` names of SpeechPrice.billable. */
+export const speechBillables = [
+  "input_character",
+  "input_text_token",
+  "output_audio_token",
+  "request",
+] as const;
+
+/** What one price of a speech endpoint bills for. */
+export type SpeechBillable = (typeof speechBillables)[number];
+
+/** Lines of a price list, whatever the medium. */
+const maxPrices = 64;
 
 const PriceSchema = Type.Object(
   {
-    billable: Type.Enum([...billables]),
+    billable: Type.Enum([...speechBillables, ...imageBillables]),
+    unit: Type.Optional(Type.Enum([...imageUnits])),
+    variant: Type.Optional(text(100)),
     usd_per_million: Type.String({ pattern: "^[0-9]{1,9}(\\.[0-9]{1,9})?$" }),
     most_per_input_character: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    most_tokens_each: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   },
   strict,
 );
@@ -48,6 +63,44 @@ const SpeechSchema = Type.Object(
   strict,
 );
 
+const side = Type.Integer({ minimum: 1, maximum: 16_384 });
+const pixels = Type.Integer({ minimum: 1, maximum: 1 << 28 });
+
+const SizeGridSchema = Type.Object(
+  {
+    aspect_ratios: Type.Array(Type.Enum([...aspectRatios]), { minItems: 1, ...unique }),
+    resolutions: Type.Array(Type.Enum([...resolutions]), { minItems: 1, ...unique }),
+    default_resolution: Type.Enum([...resolutions]),
+    multiple_of: Type.Optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    min_pixels: pixels,
+    max_pixels: pixels,
+    max_side: side,
+    max_ratio: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
+  },
+  strict,
+);
+
+const ImageSchema = Type.Object(
+  {
+    formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "svg"]), { minItems: 1, ...unique }),
+    sizes: Type.Optional(
+      Type.Array(Type.String({ pattern: "^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$" }), { minItems: 1, ...unique }),
+    ),
+    grid: Type.Optional(SizeGridSchema),
+    auto_size: Type.Optional(Type.Boolean()),
+    max_n: Type.Integer({ minimum: 1, maximum: 10 }),
+    qualities: Type.Optional(Type.Array(Type.Enum(["low", "medium", "high"]), { minItems: 1, ...unique })),
+    backgrounds: Type.Optional(Type.Array(Type.Enum(["transparent", "opaque"]), { minItems: 1, ...unique })),
+    compression: Type.Optional(Type.Boolean()),
+    seed: Type.Optional(Type.Boolean()),
+    max_references: Type.Optional(Type.Integer({ minimum: 1, maximum: 16 })),
+    streaming: Type.Optional(Type.Boolean()),
+    max_streamed_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+    max_prompt_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  },
+  strict,
+);
+
 const modelId = Type.String({ pattern: "^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9._-]*$", maxLength: 200 });
 
 const ModelSchema = Type.Object(
@@ -68,8 +121,9 @@ const EndpointSchema = Type.Object(
     model: modelId,
     upstream_model: text(200),
     speech: Type.Optional(SpeechSchema),
+    image: Type.Optional(ImageSchema),
     passthrough: Type.Optional(Type.Array(text(100), { maxItems: 100, ...unique })),
-    prices: Type.Array(PriceSchema, { minItems: 1, maxItems: billables.length }),
+    prices: Type.Array(PriceSchema, { minItems: 1, maxItems: maxPrices }),
     settings: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   strict,
@@ -92,6 +146,8 @@ export type ModelEntry = Type.Static<typeof ModelSchema>;
 export type EndpointEntry = Type.Static<typeof EndpointSchema>;
 /** What an endpoint can do with speech, as a catalogue file declares it. */
 export type SpeechEntry = Type.Static<typeof SpeechSchema>;
+/** What an endpoint can do with images, as a catalogue file declares it. */
+export type ImageEntry = Type.Static<typeof ImageSchema>;
 /** A price as a catalogue file declares it. */
 export type PriceEntry = Type.Static<typeof PriceSchema>;
 

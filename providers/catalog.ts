@@ -1,8 +1,9 @@
-import type { ModelEntry, PriceEntry } from "./catalog-schema.ts";
+import type { ImageCapabilities, ImagePrice } from "./catalog-image.ts";
+import type { SpeechBillable } from "./catalog-schema.ts";
 import type { AudioFormat } from "./contract.ts";
 
 /** What a model makes. */
-export type Medium = ModelEntry["medium"];
+export type Medium = "speech" | "image";
 
 /** One voice of a speech endpoint; `name` and `language` (BCP 47) are empty where the catalogue says nothing. */
 export interface Voice {
@@ -11,10 +12,10 @@ export interface Voice {
   readonly language: string;
 }
 
-/** A unit that an endpoint charges by. */
-export type Billable = PriceEntry["billable"];
+/** A unit that a speech endpoint charges by. */
+export type Billable = SpeechBillable;
 
-/** What an endpoint charges for one kind of unit. */
+/** What a speech endpoint charges for one kind of unit. */
 export interface Price {
   readonly billable: Billable;
   readonly nanoUsdPerMillion: bigint;
@@ -51,8 +52,6 @@ export interface Endpoint {
   readonly upstreamModel: string;
   /** Keys of `provider.options.<slug>` that go to the upstream. */
   readonly passthrough: readonly string[];
-  /** At least one. */
-  readonly prices: readonly Price[];
   /** For the adapter alone. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
@@ -60,6 +59,15 @@ export interface Endpoint {
 /** One provider's offer of a speech model. */
 export interface SpeechEndpoint extends Endpoint {
   readonly speech: SpeechCapabilities;
+  /** At least one. */
+  readonly prices: readonly Price[];
+}
+
+/** One provider's offer of an image model. */
+export interface ImageEndpoint extends Endpoint {
+  readonly image: ImageCapabilities;
+  /** At least one, for the images that come out. */
+  readonly prices: readonly ImagePrice[];
 }
 
 /** A model of the catalogue. */
@@ -79,21 +87,26 @@ export interface SpeechModel extends Model {
   readonly endpoints: readonly SpeechEndpoint[];
 }
 
+/** A model that draws, and who offers it, in order of preference; at least one. */
+export interface ImageModel extends Model {
+  readonly endpoints: readonly ImageEndpoint[];
+}
+
 /** The models and endpoints that a process knows; never changes after its making. */
 export class Catalog {
   readonly #models: ReadonlyMap<string, Model>;
   readonly #speech: ReadonlyMap<string, SpeechModel>;
+  readonly #image: ReadonlyMap<string, ImageModel>;
 
-  constructor(models: Iterable<Model>, speechEndpoints: readonly SpeechEndpoint[]) {
-    this.#models = new Map(byId([...models]).map((model) => [model.id, model]));
-    const speech = [...this.#models.values()]
-      .filter(({ medium }) => medium === "speech")
-      .map((model) => ({
-        ...model,
-        endpoints: speechEndpoints.filter((endpoint) => endpoint.model === model.id),
-      }))
-      .filter(({ endpoints }) => endpoints.length > 0);
-    this.#speech = new Map(speech.map((model) => [model.id, model]));
+  constructor(
+    models: Iterable<Model>,
+    speechEndpoints: readonly SpeechEndpoint[],
+    imageEndpoints: readonly ImageEndpoint[] = [],
+  ) {
+    const sorted = byId([...models]);
+    this.#models = new Map(sorted.map((model) => [model.id, model]));
+    this.#speech = offersOf("speech", sorted, speechEndpoints);
+    this.#image = offersOf("image", sorted, imageEndpoints);
   }
 
   /** A speech model with its endpoints; undefined when nobody offers it or it makes another medium. */
@@ -106,6 +119,16 @@ export class Catalog {
     return [...this.#speech.values()];
   }
 
+  /** An image model with its endpoints; undefined when nobody offers it or it makes another medium. */
+  imageModel(id: string): ImageModel | undefined {
+    return this.#image.get(id);
+  }
+
+  /** All image models, ordered by id. */
+  imageModels(): readonly ImageModel[] {
+    return [...this.#image.values()];
+  }
+
   /** Whether a model of any medium has this id, offered by somebody or not. */
   isKnownModel(id: string): boolean {
     return this.#models.has(id);
@@ -113,15 +136,27 @@ export class Catalog {
 
   /** The same catalogue with only those providers' endpoints; models that nobody is left to offer are not in it. */
   offeredBy(isOn: (providerSlug: string) => boolean): Catalog {
-    const endpoints = this.speechModels()
-      .flatMap((model) => model.endpoints)
-      .filter(({ providerSlug }) => isOn(providerSlug));
-    const offered = new Set(endpoints.map(({ model }) => model));
-    return new Catalog(
-      [...this.#models.values()].filter(({ id }) => offered.has(id)),
-      endpoints,
-    );
+    const speech = this.speechModels().flatMap(({ endpoints }) => endpoints);
+    const image = this.imageModels().flatMap(({ endpoints }) => endpoints);
+    const speechLeft = speech.filter(({ providerSlug }) => isOn(providerSlug));
+    const imageLeft = image.filter(({ providerSlug }) => isOn(providerSlug));
+    const offered = new Set([...speechLeft, ...imageLeft].map(({ model }) => model));
+    const models = [...this.#models.values()].filter(({ id }) => offered.has(id));
+    return new Catalog(models, speechLeft, imageLeft);
   }
+}
+
+/** The models of a medium that somebody offers, with their endpoints. */
+function offersOf<E extends Endpoint>(
+  medium: Medium,
+  models: readonly Model[],
+  endpoints: readonly E[],
+): ReadonlyMap<string, Model & { readonly endpoints: readonly E[] }> {
+  const offered = models
+    .filter((model) => model.medium === medium)
+    .map((model) => ({ ...model, endpoints: endpoints.filter((endpoint) => endpoint.model === model.id) }))
+    .filter((model) => model.endpoints.length > 0);
+  return new Map(offered.map((model) => [model.id, model]));
 }
 
 function byId<T extends { readonly id: string }>(entries: readonly T[]): readonly T[] {

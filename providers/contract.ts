@@ -204,8 +204,8 @@ export interface ProviderHttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Leave out for a request without a body. */
-  readonly body?: string | Uint8Array;
+  /** Leave out for a request without a body. Pieces go out one after another, uncopied, with their length stated. */
+  readonly body?: string | Uint8Array | readonly Uint8Array[];
   /** Ends the request, its answer's body included, and closes its connection. */
   readonly signal: AbortSignal;
   /** Longest wait for the status line and headers; without it only `signal` bounds the wait. */

@@ -2,7 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseUsd } from "../lib/money/nano-usd.ts";
 import type { Billable, Price } from "./catalog.ts";
-import { listPrice, mostSpeechCanCost } from "./endpoint-price.ts";
+import type { ImagePrice } from "./catalog-image.ts";
+import {
+  type AskedImages,
+  imageListPrice,
+  listPrice,
+  mostImagesCanCost,
+  mostSpeechCanCost,
+  type UsedImageUnits,
+} from "./endpoint-price.ts";
 
 const price = (billable: Billable, usd: string, most?: bigint): Price => ({
   billable,
@@ -44,6 +52,105 @@ describe("mostSpeechCanCost", () => {
       fc.property(use, ({ characters, input, output }) => {
         const used = { input_text_token: BigInt(input), output_audio_token: BigInt(output) };
         return listPrice(tokens, used) <= mostSpeechCanCost(tokens, characters);
+      }),
+    );
+  });
+});
+
+const line = (part: Partial<ImagePrice> & { usd: string }): ImagePrice => {
+  const { usd, ...rest } = part;
+  const general = { billable: "output_image", unit: "image", variant: "", mostTokensEach: 0n } as const;
+  return { ...general, nanoUsdPerMillion: parseUsd(usd), ...rest };
+};
+const nothing: UsedImageUnits = {
+  images: 0,
+  megapixels: 0,
+  references: 0,
+  referenceMegapixels: 0,
+  textTokens: 0,
+  referenceTokens: 0,
+  outputTokens: 0,
+  variants: [],
+};
+const byToken = [
+  line({ unit: "token", usd: "30", mostTokensEach: 16_000n }),
+  line({ billable: "input_image", unit: "token", usd: "8", mostTokensEach: 8_000n }),
+  line({ billable: "input_text", unit: "token", usd: "5", mostTokensEach: 4n }),
+];
+
+describe("imageListPrice", () => {
+  test.for<[string, readonly ImagePrice[], Partial<UsedImageUnits>, string]>([
+    ["images", [line({ usd: "1000" })], { images: 3 }, "0.003"],
+    ["requests, whatever comes of them", [line({ unit: "request", usd: "1000" })], { images: 3 }, "0.001"],
+    ["megapixels", [line({ unit: "megapixel", usd: "2000" })], { images: 2, megapixels: 5 }, "0.01"],
+    [
+      "references",
+      [line({ billable: "input_reference", usd: "500" })],
+      { references: 4, images: 1 },
+      "0.002",
+    ],
+    [
+      "megapixels of references",
+      [line({ billable: "input_image", unit: "megapixel", usd: "500" })],
+      { referenceMegapixels: 4, megapixels: 9 },
+      "0.002",
+    ],
+    ["tokens of each kind", byToken, { outputTokens: 1000, referenceTokens: 100, textTokens: 10 }, "0.03085"],
+  ])("counts %s", ([, prices, used, usd]) => {
+    expect(imageListPrice(prices, { ...nothing, ...used })).toBe(parseUsd(usd));
+  });
+
+  test("takes the line of the variant, else the one for all, else the dearest", () => {
+    const tiers = [
+      line({ usd: "1000", variant: "low" }),
+      line({ usd: "4000", variant: "high" }),
+      line({ usd: "2000", variant: "1024x1024" }),
+    ];
+    const priceOf = (prices: readonly ImagePrice[], ...variants: string[]) =>
+      imageListPrice(prices, { ...nothing, images: 1, variants });
+    expect(priceOf(tiers, "low")).toBe(parseUsd("0.001"));
+    expect(priceOf(tiers, "low", "1K", "1024x1024")).toBe(parseUsd("0.002"));
+    expect(priceOf(tiers)).toBe(parseUsd("0.004"));
+    expect(priceOf([...tiers, line({ usd: "500" })], "medium")).toBe(parseUsd("0.0005"));
+  });
+});
+
+describe("mostImagesCanCost", () => {
+  test("covers every use within the bounds", () => {
+    const asked = fc.record({
+      images: fc.integer({ min: 1, max: 10 }),
+      references: fc.nat(16),
+      characters: fc.nat(32_000),
+    });
+    const use = asked.chain((bounds) =>
+      fc.record({
+        bounds: fc.constant(bounds),
+        output: fc.nat(bounds.images * 16_000),
+        reference: fc.nat(bounds.references * 8_000),
+        text: fc.nat(bounds.characters * 4),
+        made: fc.integer({ min: 0, max: bounds.images }),
+      }),
+    );
+    const prices = [...byToken, line({ usd: "7" }), line({ billable: "input_reference", usd: "3" })];
+    fc.assert(
+      fc.property(use, ({ bounds, output, reference, text, made }) => {
+        const asks: AskedImages = {
+          images: bounds.images,
+          megapixels: 0,
+          references: bounds.references,
+          referenceMegapixels: 0,
+          promptCharacters: bounds.characters,
+          variants: [],
+        };
+        const used = {
+          ...nothing,
+          images: made,
+          references: bounds.references,
+          outputTokens: output,
+          referenceTokens: reference,
+          textTokens: text,
+        };
+        return imageListPrice(prices, used) <= mostImagesCanCost(prices, asks);
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
-import type { Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
+import type { ImageAdapter, Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
 import { builtInProviders, createProviders } from "./registry.ts";
 
 const http: ProviderHttp = { request: () => Promise.reject(new Error("no upstream here")) };
@@ -62,6 +62,18 @@ describe("createProviders", () => {
     const manifests = [manifest("mute", false)];
     const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
     expect(() => providers.speech("mute")).toThrow("mute");
+  });
+
+  test("gives the image adapter of a provider that draws, and refuses one that does not", async () => {
+    const { manifest } = observed();
+    const image: ImageAdapter = { generate: () => Promise.reject(new Error("not asked here")) };
+    const draws = { ...manifest("acme", false), create: () => ({ image }) };
+    const manifests = [draws, manifest("beta", false), manifest("gamma", true)];
+    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    const connection = { baseUrl: "https://acme.example", apiKey: "" };
+    expect(providers.image("acme")).toEqual({ adapter: image, connection });
+    for (const slug of ["beta", "gamma", "delta"]) expect(() => providers.image(slug)).toThrow(slug);
+    expect(() => providers.speech("acme")).toThrow("acme");
   });
 
   test("closes the others when one fails to close, and says so", async () => {

@@ -1,6 +1,7 @@
 import type { Log } from "../lib/runtime/log.ts";
 import { keyVariable, readConnections } from "./connections.ts";
 import type {
+  ImageAdapter,
   Provider,
   ProviderConnection,
   ProviderHttp,
@@ -19,6 +20,12 @@ export interface ConnectedSpeech {
   readonly connection: ProviderConnection;
 }
 
+/** An image adapter and how it reaches its upstream with the operator's credential. */
+export interface ConnectedImage {
+  readonly adapter: ImageAdapter;
+  readonly connection: ProviderConnection;
+}
+
 /** The providers of a process. */
 export interface ProviderSet {
   /** All that are built in, on or off: the slugs that a catalogue may name. */
@@ -27,6 +34,8 @@ export interface ProviderSet {
   isOn(slug: string): boolean;
   /** The speech adapter of a provider that is on, made when first asked for. Throws when it is off or speaks not. */
   speech(slug: string): ConnectedSpeech;
+  /** The image adapter of a provider that is on, made when first asked for. Throws when it is off or draws not. */
+  image(slug: string): ConnectedImage;
   /** Ends what the adapters own. No call may be under way or follow. */
   close(): Promise<void>;
 }
@@ -62,6 +71,12 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
       const connection = connections.get(slug);
       const adapter = connection === undefined ? undefined : run(slug)?.speech;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't speak`);
+      return { adapter, connection };
+    },
+    image: (slug) => {
+      const connection = connections.get(slug);
+      const adapter = connection === undefined ? undefined : run(slug)?.image;
+      if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };
     },
     close: async () => {

@@ -8,19 +8,14 @@ import { type RoutableEndpoint, type RouteOptions, routeCandidates } from "./rou
 
 interface Offer extends RoutableEndpoint, Partial<HealthReading> {
   readonly faults?: number;
+  readonly priceNanoUsd: bigint;
 }
 
 /** An endpoint `<slug>` or `<slug>.<number>`. */
 const offer = (id: string, part: Partial<Offer> & { usd?: bigint } = {}): Offer => ({
   id,
   providerSlug: id.split(".")[0] ?? id,
-  prices: [
-    {
-      billable: "request",
-      nanoUsdPerMillion: (part.usd ?? 1n) * 1_000_000n,
-      mostPerInputCharacter: undefined,
-    },
-  ],
+  priceNanoUsd: part.usd ?? 1n,
   ...part,
 });
 
@@ -50,6 +45,7 @@ function route(
         unitsPerSecond: readings.get(id)?.unitsPerSecond,
       }),
     },
+    price: ({ priceNanoUsd }) => priceNanoUsd,
     ...options,
   }).map(({ id }) => id);
 }

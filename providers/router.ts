@@ -3,10 +3,9 @@ import { type ProviderPreferences, ProviderSort } from "../gen/media/routing/v1/
 import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
 import type { Endpoint } from "./catalog.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
-import { mostSpeechCanCost } from "./endpoint-price.ts";
 
 /** What the router must know of an endpoint. */
-export type RoutableEndpoint = Pick<Endpoint, "id" | "providerSlug" | "prices">;
+export type RoutableEndpoint = Pick<Endpoint, "id" | "providerSlug">;
 
 /** What decides about candidates. */
 export interface RouteOptions<E extends RoutableEndpoint> {
@@ -17,12 +16,9 @@ export interface RouteOptions<E extends RoutableEndpoint> {
   /** What of the request an endpoint can't do; empty when it can do all of it. */
   unsupported(endpoint: E): readonly Issue[];
   readonly health: Pick<EndpointHealth, "read">;
-  /** What the request would cost there, nano-USD, for `sort: price`. Unset: the declared bound for a text. */
-  price?(endpoint: E): bigint;
+  /** What the request may cost there, nano-USD, for `sort: price`. */
+  price(endpoint: E): bigint;
 }
-
-/** Length of the text that prices are compared by when no other price is given. */
-const comparedCharacters = 1000;
 
 /**
  * The endpoints that may serve a request, best first; at least one. Those of `order` come first, then by `sort`, then
@@ -97,8 +93,7 @@ function sortKey<E extends RoutableEndpoint>(options: RouteOptions<E>): (endpoin
   const { preferences, health } = options;
   switch (preferences?.sort) {
     case ProviderSort.PRICE:
-      return (endpoint) =>
-        options.price?.(endpoint) ?? mostSpeechCanCost(endpoint.prices, comparedCharacters);
+      return (endpoint) => options.price(endpoint);
     case ProviderSort.LATENCY:
       return ({ id }) => health.read(id).firstOutputMs ?? -Infinity;
     case ProviderSort.THROUGHPUT:

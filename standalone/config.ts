@@ -1,6 +1,7 @@
 import { listenerSpec } from "../gateway/config.ts";
 import { databaseUrlVar, intVar, portVar, processSpec, readConfig, textVar } from "../lib/runtime/config.ts";
 import { bootstrapSpec } from "../services/account/config.ts";
+import { generationSpec } from "../services/image/config.ts";
 import { synthesisSpec } from "../services/speech/config.ts";
 
 /**
@@ -11,6 +12,7 @@ export const standaloneSpec = {
   ...processSpec,
   ...listenerSpec,
   ...synthesisSpec,
+  ...generationSpec,
   ...bootstrapSpec,
   RPC_PORT: portVar({ default: 8081 }),
   DATA_DIR: textVar({ default: ".data" }),

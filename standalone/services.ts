@@ -1,7 +1,11 @@
+import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import { connectDatabase } from "../lib/database/connect.ts";
 import { migrateToLatest } from "../lib/database/migrate.ts";
+import { createGuardedFetch } from "../lib/http/guarded-fetch.ts";
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
+import { createAddressGuard } from "../lib/http/url-guard.ts";
+import type { Audience } from "../lib/identity/issuer.ts";
 import type { KeyFiles } from "../lib/identity/key-files.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../lib/identity/service-key-set.ts";
@@ -10,6 +14,7 @@ import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/process.ts";
+import type { RegisterRoutes } from "../lib/runtime/rpc-handler.ts";
 import { loadCatalog } from "../providers/catalog-load.ts";
 import { createProviders } from "../providers/registry.ts";
 import { createAccountService } from "../services/account/account-service.ts";
@@ -17,6 +22,8 @@ import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../se
 import { readBootstrapKeys } from "../services/account/config.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
+import { generationSettings } from "../services/image/config.ts";
+import { createImageService } from "../services/image/image-service.ts";
 import { catalogDirectories, synthesisLimits } from "../services/speech/config.ts";
 import { createSpeechService } from "../services/speech/speech-service.ts";
 import type { StandaloneConfig } from "./config.ts";
@@ -36,6 +43,8 @@ export type LocalServices = Awaited<ReturnType<typeof createLocalServices>>;
 export async function createLocalServices({ config, databaseUrl, keyFiles, log }: LocalServicesOptions) {
   const bootstrapKeys = withGeneratedKeys(readBootstrapKeys(config));
   const http = createOutboundHttp();
+  const guard = createAddressGuard({ allowedCidrs: config.REFERENCE_ALLOWED_CIDRS });
+  const fetchReference = createGuardedFetch({ guard });
   const providers = createProviders({ environment: config.environment, http, log });
   const catalog = await loadCatalog({
     directories: catalogDirectories(config),
@@ -48,6 +57,7 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
   });
   const close = async () => {
     await providers.close();
+    await fetchReference.close();
     await http.close();
     await database.destroy();
   };
@@ -56,24 +66,21 @@ export async function createLocalServices({ config, databaseUrl, keyFiles, log }
     await migrateToLatest(database, accountMigrations);
     const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
     const account = createAccountService({ database, log, verifyToken });
-    const speech = createSpeechService({
-      catalog,
-      providers,
-      limits: synthesisLimits(config),
-      authenticateKey: account.authenticateKey,
-      verifyToken,
-      log,
-    });
+    const shared = { catalog, providers, authenticateKey: account.authenticateKey, verifyToken, log };
+    const speech = createSpeechService({ ...shared, limits: synthesisLimits(config) });
+    const image = createImageService({ ...shared, ...generationSettings(config), fetchReference });
     const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
-    const interceptors = [createTokenInterceptor({ signer, audience: "speech" })];
+    const transport = (audience: Audience, routes: RegisterRoutes) =>
+      createLocalTransport(routes, { interceptors: [createTokenInterceptor({ signer, audience })] });
     const clients = {
       authenticate: account.authenticateKey,
-      speech: createRpcClient(SpeechService, createLocalTransport(speech.routes, { interceptors })),
+      speech: createRpcClient(SpeechService, transport("speech", speech.routes)),
+      image: createRpcClient(ImageService, transport("image", image.routes)),
     };
     /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
     const makeFirstAccount = (): Promise<BootstrapResult | undefined> =>
       bootstrapAccount(database, bootstrapKeys);
-    return { services: [account, speech], clients, makeFirstAccount, close };
+    return { services: [account, speech, image], clients, makeFirstAccount, close };
   } catch (thrown) {
     await close();
     throw thrown;

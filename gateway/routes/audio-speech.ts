@@ -5,7 +5,8 @@ import { streamAudio } from "../audio-stream.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type BodyLimits, readBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
-import { toSynthesizeRequest } from "../speech-body.ts";
+import type { RouteDocument } from "../route-document.ts";
+import { speechBodySchema, toSynthesizeRequest } from "../speech-body.ts";
 
 /** What POST /audio/speech needs. */
 export interface AudioSpeechDependencies {
@@ -16,6 +17,33 @@ export interface AudioSpeechDependencies {
   clock: Clock;
 }
 
+const document: RouteDocument = {
+  id: "createSpeech",
+  tag: "Speech",
+  summary: "Text to speech",
+  description:
+    "Answers with the raw audio as it is made; PCM is signed 16-bit little-endian. A failure after the first byte cuts the connection.",
+  body: {
+    name: "SpeechRequest",
+    schema: speechBodySchema,
+    examples: {
+      least: { model: "author/model", input: "Good morning." },
+      more: {
+        model: "author/model",
+        input: "Good morning.",
+        voice: "a-voice",
+        response_format: "pcm",
+        speed: 1.25,
+      },
+    },
+  },
+  answer: {
+    description: "The audio.",
+    headers: ["X-Generation-Id", "X-Audio-Sample-Rate", "X-Audio-Channels", "X-Ignored-Parameters"],
+    content: { "audio/mpeg": {}, "audio/pcm": {} },
+  },
+};
+
 /** POST /api/v1/audio/speech: text in, raw audio out. */
 export function audioSpeechRoute(dependencies: AudioSpeechDependencies): Route {
   const { speech, clock } = dependencies;
@@ -24,6 +52,7 @@ export function audioSpeechRoute(dependencies: AudioSpeechDependencies): Route {
     path: "/api/v1/audio/speech",
     operation: "speech",
     access: "speech",
+    document,
     async handle(exchange) {
       const body = await readBody(exchange, dependencies.bodyLimits);
       const request = toSynthesizeRequest(parseJsonBody(body, exchange.request.headers));

@@ -103,6 +103,19 @@ describe("an outbound request", () => {
     });
   });
 
+  test("sends a body in pieces with its length, as it stands", async () => {
+    const { url } = await serve(async (request, response) => {
+      const body = Buffer.concat(await Array.fromAsync(request));
+      response.end(`${request.headers["content-length"]} ${request.headers["transfer-encoding"]} ${body}`);
+    });
+    const http = createHttp();
+    const pieces = ["a", "", "b".repeat(500_000), "c"].map((text) => Buffer.from(text));
+    const response = await http.request(get(url, { method: "POST", body: pieces }));
+    expect(await readAll(response)).toBe(`500002 undefined a${"b".repeat(500_000)}c`);
+    const empty = await http.request(get(url, { method: "POST", body: [] }));
+    expect(await readAll(empty)).toBe("0 undefined ");
+  });
+
   test("uses a connection again once the answer has been read", async () => {
     const { url, seen } = await serve((_, response) => response.end("x"));
     const http = createHttp();
@@ -211,6 +224,33 @@ describe("ending an outbound request", () => {
     expect(await kindOf(request)).toBe("aborted");
     await vi.waitFor(() => expect(silent.seen.closedConnections).toBe(1));
     expect(seen.requests).toBe(1);
+  });
+
+  test("abort stops a body in pieces that the server is slow to read", async () => {
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<IncomingMessage>();
+    const { url, seen } = await serve(arrive);
+    const controller = new AbortController();
+    const body = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024));
+    const request = createHttp().request(get(url, { method: "POST", body, signal: controller.signal }));
+    const incoming = await arrived;
+    controller.abort();
+    expect(await kindOf(request)).toBe("aborted");
+    let bytes = 0;
+    incoming
+      .on("error", () => undefined)
+      .on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+    await vi.waitFor(() => expect(seen.closedConnections).toBe(1));
+    expect(bytes).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  test("an answer that comes before the body is out is taken, and its connection given up", async () => {
+    const { url, seen } = await serve((_, response) => response.writeHead(413).end("too much"));
+    const body = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024));
+    const response = await createHttp().request(get(url, { method: "POST", body }));
+    expect([response.status, await readAll(response)]).toEqual([413, "too much"]);
+    await vi.waitFor(() => expect(seen.closedConnections).toBe(1));
   });
 
   test("a signal that has fired already, or while it connects, sends nothing", async () => {

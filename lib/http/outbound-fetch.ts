@@ -8,16 +8,20 @@
  * 4. At most `readAheadBytes` wait for a slow reader (and one socket read more); then the socket is not read.
  * 5. Bytes are handed on in the buffers that the socket filled.
  */
+import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";
 import { ByteQueue } from "./byte-queue.ts";
+import { createGuardedConnector } from "./guarded-connector.ts";
 import { OutboundHttpError } from "./outbound-error.ts";
+import type { AddressGuard } from "./url-guard.ts";
 
 /** One request. Header names in lower case. */
 export interface OutboundRequest {
   readonly method: "GET" | "POST" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  /** Pieces go out one after another, uncopied, with their length stated; they must not change until the answer is in. */
+  readonly body?: string | Uint8Array | readonly Uint8Array[];
   readonly signal: AbortSignal;
   /** Longest wait for the headers once the request is on the wire; above 1 s it is checked each half second. */
   readonly headersTimeoutMs?: number;
@@ -52,6 +56,13 @@ export interface OutboundHttpOptions {
   readonly connectTimeoutMs?: number;
   /** How long an idle connection is kept where the server names no time of its own. */
   readonly keepAliveMs?: number;
+  /**
+   * Which addresses may be connected to; all without it. A refused one fails with kind connect and an
+   * AddressRefusedError as its cause.
+   */
+  readonly guard?: AddressGuard;
+  /** How names become addresses, with a guard; the system's own way without. */
+  readonly lookup?: LookupFunction;
 }
 
 const readAheadBytes = 64 * 1024;
@@ -59,10 +70,14 @@ const longestKeepAliveMs = 60_000;
 
 /** Makes the client; a process needs one. */
 export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundHttp {
+  const { guard, lookup, connectTimeoutMs = 5_000 } = options;
   const agent = new Agent({
     allowH2: false,
     pipelining: 1,
-    connect: { timeout: options.connectTimeoutMs ?? 5_000 },
+    connect:
+      guard === undefined
+        ? { timeout: connectTimeoutMs }
+        : createGuardedConnector(guard, { timeoutMs: connectTimeoutMs, lookup }),
     keepAliveTimeout: options.keepAliveMs ?? 15_000,
     keepAliveMaxTimeout: longestKeepAliveMs,
     headersTimeout: 0,
@@ -85,8 +100,13 @@ export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundH
             origin: url.origin,
             path: url.pathname + url.search,
             method: request.method,
-            headers: { "user-agent": "media-gateway", ...request.headers, "accept-encoding": "identity" },
-            body: request.body ?? null,
+            headers: {
+              "user-agent": "media-gateway",
+              ...request.headers,
+              ...lengthOf(request.body),
+              "accept-encoding": "identity",
+            },
+            body: toDispatchBody(request.body),
             headersTimeout: Math.ceil(request.headersTimeoutMs ?? 0),
             bodyTimeout: Math.ceil(request.idleTimeoutMs ?? 0),
           },
@@ -95,6 +115,17 @@ export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundH
       }),
     close: () => agent.destroy(),
   };
+}
+
+/** Of pieces: the client can tell the length of everything else itself. */
+function lengthOf(body: OutboundRequest["body"]): Record<string, string> {
+  if (typeof body !== "object" || body instanceof Uint8Array) return {};
+  return { "content-length": String(body.reduce((sum, { length }) => sum + length, 0)) };
+}
+
+/** The client takes any iterable of bytes, writes one piece at a time and waits for room; its types name only some. */
+function toDispatchBody(body: OutboundRequest["body"]): string | Uint8Array | null {
+  return (body ?? null) as string | Uint8Array | null;
 }
 
 /** One request and its answer. */

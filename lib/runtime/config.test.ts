@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   ConfigError,
+  cidrListVar,
   databaseUrlVar,
   httpUrlVar,
   intVar,
@@ -73,6 +74,7 @@ describe("a variable", () => {
     database: databaseUrlVar(),
     word: wordVar(["one", "two"])(),
     list: listVar(),
+    cidrs: cidrListVar(),
     usd: usdVar(),
   };
   const read = (kind: keyof typeof validators, text: string) =>
@@ -86,6 +88,15 @@ describe("a variable", () => {
     ["database", "postgresql://u:p@host/db", "postgresql://u:p@host/db"],
     ["word", "two", "two"],
     ["list", " a, b ,,c", ["a", "b", "c"]],
+    ["cidrs", "10.0.0.0/8, ", [{ address: "10.0.0.0", prefixLength: 8, family: "ipv4" }]],
+    [
+      "cidrs",
+      "fd12::/16,192.168.1.7/32",
+      [
+        { address: "fd12::", prefixLength: 16, family: "ipv6" },
+        { address: "192.168.1.7", prefixLength: 32, family: "ipv4" },
+      ],
+    ],
     ["usd", "2.50", "2.50"],
   ] as const)("%s takes %s", ([kind, text, value]) => {
     expect(read(kind, text)).toEqual(value);
@@ -101,6 +112,15 @@ describe("a variable", () => {
     ["url", "host:80"],
     ["database", "host/db"],
     ["word", "three"],
+    ["cidrs", "10.0.0.0"],
+    ["cidrs", "10.0.0.0/33"],
+    ["cidrs", "fd00::/129"],
+    ["cidrs", "10.0.0/8"],
+    ["cidrs", "0x0a.0.0.0/8"],
+    ["cidrs", "fe80::%eth0/64"],
+    ["cidrs", "host/8"],
+    ["cidrs", "10.0.0.0/8 172.16.0.0/12"],
+    ["cidrs", "10.0.0.0/-1"],
     ["usd", "-1"],
     ["usd", "1,50"],
     ["usd", "10 USD"],

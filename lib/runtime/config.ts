@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type CleanedEnv, cleanEnv, EnvError, makeValidator, type ValidatorSpec } from "envalid";
 
 /** A configuration that can't be used. Its message is one line that names every bad variable. */
@@ -84,6 +85,32 @@ export const listVar = makeValidator<readonly string[]>((text) =>
     .map((part) => part.trim())
     .filter((part) => part !== ""),
 );
+
+/** A block of addresses, such as 10.0.0.0/8: all that share the first `prefixLength` bits of `address`. */
+export interface Cidr {
+  readonly address: string;
+  readonly prefixLength: number;
+  readonly family: "ipv4" | "ipv6";
+}
+
+/** A list of CIDR blocks separated by commas. */
+export const cidrListVar = makeValidator<readonly Cidr[]>((text) =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map(parseCidr),
+);
+
+function parseCidr(text: string): Cidr {
+  const [, address = "", length = ""] = /^([0-9a-f.:]+)\/(\d{1,3})$/i.exec(text) ?? [];
+  const version = isIP(address);
+  const prefixLength = Number(length);
+  if (version === 0 || prefixLength > (version === 4 ? 32 : 128)) {
+    throw new EnvError("must be CIDR blocks such as 10.0.0.0/8, separated by commas");
+  }
+  return { address, prefixLength, family: version === 4 ? "ipv4" : "ipv6" };
+}
 
 /** Amount of US dollars, such as `10` or `2.50`, as text; lib/money turns it into nano-USD. */
 export const usdVar = makeValidator<string>((text) => {

@@ -1,22 +1,49 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { readConfig } from "./config.ts";
 import { StartError } from "./process.ts";
-import { readTlsFiles } from "./tls-files.ts";
+import { readTlsFiles, tlsSpec } from "./tls-files.ts";
 
-test("certificate and key are read together or not at all", async () => {
+/** Paths of a certificate, of a key and of a file that is not there, in a folder of their own. */
+function makeFiles() {
   const folder = mkdtempSync(join(tmpdir(), "tls-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-  writeFileSync(certFile, "certificate");
-  writeFileSync(keyFile, "key");
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(cert, "certificate");
+  writeFileSync(key, "key");
+  return { folder, cert, key, missing: join(folder, "none.pem") };
+}
 
-  expect(await readTlsFiles({ TLS_CERT_FILE: undefined, TLS_KEY_FILE: undefined })).toBeUndefined();
-  const both = await readTlsFiles({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
-  expect([both?.cert.toString(), both?.key.toString()]).toEqual(["certificate", "key"]);
-  const one = readTlsFiles({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: undefined });
-  await expect(one).rejects.toThrow("TLS_CERT_FILE and TLS_KEY_FILE must be set together");
-  const missing = readTlsFiles({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: join(folder, "none.pem") });
-  await expect(missing).rejects.toThrow(new StartError("TLS_KEY_FILE can't be read: ENOENT"));
+const read = (environment: NodeJS.ProcessEnv) => readTlsFiles(readConfig(tlsSpec, environment));
+
+describe("certificate and key", () => {
+  test("are read as they are", async () => {
+    const { cert, key } = makeFiles();
+    const both = await read({ TLS_CERT_FILE: cert, TLS_KEY_FILE: key });
+    expect([both?.cert.toString(), both?.key.toString()]).toEqual(["certificate", "key"]);
+  });
+
+  test("may both be left out or left empty", async () => {
+    expect(await read({})).toBeUndefined();
+    expect(await read({ TLS_CERT_FILE: "", TLS_KEY_FILE: "" })).toBeUndefined();
+  });
+
+  test("are set together or not at all", async () => {
+    const { cert, key } = makeFiles();
+    const refusal = new StartError("TLS_CERT_FILE and TLS_KEY_FILE must be set together");
+    await expect(read({ TLS_CERT_FILE: cert })).rejects.toThrow(refusal);
+    await expect(read({ TLS_KEY_FILE: key, TLS_CERT_FILE: "" })).rejects.toThrow(refusal);
+  });
+
+  test("that can't be read are named by their variable, with the reason", async () => {
+    const { folder, cert, key, missing } = makeFiles();
+    await expect(read({ TLS_CERT_FILE: cert, TLS_KEY_FILE: missing })).rejects.toThrow(
+      new StartError("TLS_KEY_FILE can't be read: ENOENT"),
+    );
+    await expect(read({ TLS_CERT_FILE: folder, TLS_KEY_FILE: key })).rejects.toThrow(
+      new StartError("TLS_CERT_FILE can't be read: EISDIR"),
+    );
+  });
 });

@@ -21,11 +21,8 @@ export async function readTlsFiles(files: TlsFiles): Promise<{ cert: Buffer; key
   if (TLS_CERT_FILE === undefined || TLS_KEY_FILE === undefined) {
     throw new StartError("TLS_CERT_FILE and TLS_KEY_FILE must be set together");
   }
-  const [cert, key] = await Promise.all([
-    readNamed("TLS_CERT_FILE", TLS_CERT_FILE),
-    readNamed("TLS_KEY_FILE", TLS_KEY_FILE),
-  ]);
-  return { cert, key };
+  const cert = await readNamed("TLS_CERT_FILE", TLS_CERT_FILE);
+  return { cert, key: await readNamed("TLS_KEY_FILE", TLS_KEY_FILE) };
 }
 
 async function readNamed(name: string, path: string): Promise<Buffer> {

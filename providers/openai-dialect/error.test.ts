@@ -91,6 +91,9 @@ test.for<[object, ProviderErrorKind]>([
   [{ error: { type: "invalid_request_error" } }, "invalid_request"],
   [{ error: { code: "content_policy_violation", type: "invalid_request_error" } }, "content_policy"],
   [{ code: "rate_limit_exceeded" }, "overloaded"],
+  [{ error: { type: "image_generation_user_error" } }, "invalid_request"],
+  [{ error: { type: "image_generation_user_error", code: "moderation_blocked" } }, "content_policy"],
+  [{ error: { type: "image_generation_server_error" } }, "upstream"],
   [{ error: {} }, "upstream"],
 ])("an event %o is %s", ([event, kind]) => {
   expect(errorFromEvent({ type: "error", ...event }, [])).toMatchObject({ kind, status: undefined });

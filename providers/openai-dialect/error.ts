@@ -22,6 +22,7 @@ const kindByCode: ReadonlyMap<string, ProviderErrorKind> = new Map([
 /** Meanings of `error.type` where there is no status to go by. */
 const kindByTypeInStream: ReadonlyMap<string, ProviderErrorKind> = new Map([
   ["invalid_request_error", "invalid_request"],
+  ["image_generation_user_error", "invalid_request"],
   ["authentication_error", "credentials"],
   ["permission_error", "credentials"],
   ["rate_limit_error", "overloaded"],

@@ -20,6 +20,8 @@ import {
 } from "../contract.ts";
 import { endpointUrl } from "./endpoint-url.ts";
 import { errorFromAnswer, errorFromEvent, errorFromTransport, isRecord } from "./error.ts";
+import { parseTokenCount } from "./token-count.ts";
+import { untilLeft } from "./until-left.ts";
 
 /** What differs between the upstreams that speak this dialect. */
 export interface SpeechDialectOptions {
@@ -178,27 +180,6 @@ async function* audioFromEvents(
   throw new ProviderError("network", "The upstream's stream ended before its last event.");
 }
 
-/** Ends the upstream request at once when the consumer leaves; a read that waits then ends too, and throws nothing. */
-function untilLeft(
-  audio: AsyncGenerator<Uint8Array, undefined>,
-  response: ProviderHttpResponse,
-): AsyncIterable<Uint8Array> {
-  let hasLeft = false;
-  const iterator: AsyncIterator<Uint8Array, undefined> = {
-    next: () =>
-      audio.next().catch((error: unknown) => {
-        if (hasLeft) return { done: true, value: undefined };
-        throw error;
-      }),
-    return: () => {
-      hasLeft = true;
-      response.cancel();
-      return audio.return(undefined);
-    },
-  };
-  return { [Symbol.asyncIterator]: () => iterator };
-}
-
 function parseEvent(data: string): Readonly<Record<string, unknown>> {
   try {
     const event: unknown = JSON.parse(data);
@@ -223,12 +204,8 @@ function decodeAudio(base64: unknown): Uint8Array {
 
 function parseUsage(usage: unknown): TokenUsage | undefined {
   if (!isRecord(usage)) return undefined;
-  const completion = parseCount(usage.output_tokens);
-  return { prompt: parseCount(usage.input_tokens), completion, audioCompletion: completion };
-}
-
-function parseCount(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  const completion = parseTokenCount(usage.output_tokens);
+  return { prompt: parseTokenCount(usage.input_tokens), completion, audioCompletion: completion };
 }
 
 function emptyAnswer(): ProviderError {

@@ -1,4 +1,5 @@
 import type { ProviderManifest } from "../contract.ts";
+import { createImageAdapter } from "../openai-dialect/image.ts";
 import { createSpeechAdapter } from "../openai-dialect/speech.ts";
 
 /** OpenAI, at its own address or at one that speaks exactly as it does. */
@@ -6,5 +7,12 @@ export const openai: ProviderManifest = {
   slug: "openai",
   defaultBaseUrl: "https://api.openai.com",
   needsKey: true,
-  create: ({ http }) => ({ speech: createSpeechAdapter({ http, path: "/v1/audio/speech" }) }),
+  create: ({ http }) => ({
+    speech: createSpeechAdapter({ http, path: "/v1/audio/speech" }),
+    image: createImageAdapter({
+      http,
+      generationsPath: "/v1/images/generations",
+      editsPath: "/v1/images/edits",
+    }),
+  }),
 };

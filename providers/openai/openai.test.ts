@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import type { SpeechBehaviour } from "../../test/upstreams/openai-behaviour.ts";
-import type { ProviderErrorKind, SpeechCall } from "../contract.ts";
+import type { ImageCall, ProviderErrorKind, SpeechCall } from "../contract.ts";
 import { describeSpeechProvider, type SpeechFailure, type SpeechProviderSetup } from "../provider.suite.ts";
 import { openai } from "./index.ts";
 
@@ -153,5 +153,37 @@ test("the address may end with the version or without", async () => {
   expect(upstream.requests.map(({ path, fate }) => [path, fate])).toEqual([
     ["/v1/audio/speech", "finished"],
     ["/v1/audio/speech", "finished"],
+  ]);
+});
+
+test("draws, and edits what it is given, at the address with the version or without", async () => {
+  upstream.requests.length = 0;
+  const call: ImageCall = {
+    upstreamModel: "gpt-image-2",
+    prompt: "x",
+    n: 1,
+    size: undefined,
+    quality: "auto",
+    background: "auto",
+    format: "png",
+    compression: undefined,
+    seed: undefined,
+    references: [],
+    stream: false,
+    options: {},
+    settings: {},
+  };
+  const { image } = openai.create({ http });
+  const draw = async (more: Partial<ImageCall>, baseUrl: string) => {
+    const context = { signal: new AbortController().signal, connection: { baseUrl, apiKey } };
+    const answer = await image?.generate({ ...call, ...more }, context);
+    const [drawn] = await Array.fromAsync(answer?.output ?? []);
+    return drawn?.kind === "image" ? drawn.bytes : new Uint8Array();
+  };
+  const bytes = await draw({}, upstream.baseUrl);
+  await draw({ references: [{ bytes, mediaType: "image/png" }] }, `${upstream.baseUrl}/v1`);
+  expect(upstream.requests.map(({ path, fate }) => [path, fate])).toEqual([
+    ["/v1/images/generations", "finished"],
+    ["/v1/images/edits", "finished"],
   ]);
 });

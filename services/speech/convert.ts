@@ -1,21 +1,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import {
   AudioFormat as ProtoAudioFormat,
   type SynthesizeRequest,
   type SynthesizeResponseSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
+import { attributionIssues, preferenceIssues } from "../../lib/generation/request-limits.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { AudioFormat } from "../../providers/contract.ts";
-import { codePoints, type SpeechRequest } from "./speech-request.ts";
+import type { SpeechRequest } from "./speech-request.ts";
 import type { SynthesisFrame } from "./synthesize.ts";
 
 const minSpeed = 0.25;
 const maxSpeed = 4;
-const maxLabelCharacters = 256;
-const maxTraceBytes = 16 * 1024;
-const maxOptionsBytes = 64 * 1024;
-const maxProviders = 32;
 
 /** Throws an `invalid_body` DomainError that names every fault by its REST path. */
 export function fromProtoSynthesizeRequest(request: SynthesizeRequest): SpeechRequest {
@@ -56,36 +52,6 @@ function textIssues(request: SynthesizeRequest): Issue[] {
   const { speed } = request;
   if (speed !== undefined && !(speed >= minSpeed && speed <= maxSpeed)) {
     issues.push({ path: "speed", message: `must be from ${minSpeed} to ${maxSpeed}` });
-  }
-  return issues;
-}
-
-function attributionIssues(request: SynthesizeRequest): Issue[] {
-  const issues: Issue[] = [];
-  for (const [path, text] of [
-    ["user", request.user],
-    ["session_id", request.sessionId],
-  ] as const) {
-    if (codePoints(text) > maxLabelCharacters) {
-      issues.push({ path, message: `must be at most ${maxLabelCharacters} characters` });
-    }
-  }
-  if (request.trace !== undefined && Buffer.byteLength(JSON.stringify(request.trace)) > maxTraceBytes) {
-    issues.push({ path: "trace", message: `must be at most ${maxTraceBytes} bytes as JSON` });
-  }
-  return issues;
-}
-
-function preferenceIssues(preferences: ProviderPreferences | undefined): Issue[] {
-  if (preferences === undefined) return [];
-  const issues: Issue[] = [];
-  for (const list of ["order", "only", "ignore"] as const) {
-    if (preferences[list].length > maxProviders) {
-      issues.push({ path: `provider.${list}`, message: `must name at most ${maxProviders} providers` });
-    }
-  }
-  if (Buffer.byteLength(JSON.stringify(preferences.options)) > maxOptionsBytes) {
-    issues.push({ path: "provider.options", message: `must be at most ${maxOptionsBytes} bytes as JSON` });
   }
   return issues;
 }

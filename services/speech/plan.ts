@@ -1,11 +1,13 @@
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { codePoints } from "../../lib/generation/code-points.ts";
+import { unknownModel } from "../../lib/generation/unknown-model.ts";
+import type { Issue } from "../../lib/runtime/domain-error.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
 import type { SpeechCall } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
+import { passedThrough } from "../../providers/passthrough-options.ts";
 import { routeCandidates } from "../../providers/router.ts";
-import { codePoints, type SpeechRequest } from "./speech-request.ts";
+import type { SpeechRequest } from "./speech-request.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */
 export interface PlannedCall {
@@ -25,11 +27,7 @@ export function candidatesFor(
   { catalog, health }: { readonly catalog: Catalog; readonly health: EndpointHealth },
 ): readonly SpeechEndpoint[] {
   const endpoints = catalog.speechModel(request.model)?.endpoints;
-  if (endpoints === undefined) {
-    throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no speech model of this name", {
-      issues: [{ path: "model", message: "is not a speech model of this gateway" }],
-    });
-  }
+  if (endpoints === undefined) throw unknownModel("speech");
   return routeCandidates({
     endpoints,
     preferences: request.preferences,
@@ -66,14 +64,11 @@ function canTranscode(formats: readonly string[], wanted: string): boolean {
 
 /** What to ask an endpoint that `candidatesFor` returned. */
 export function planCall(endpoint: SpeechEndpoint, request: SpeechRequest): PlannedCall {
-  const { speech, providerSlug, passthrough } = endpoint;
+  const { speech } = endpoint;
   const ignoredParameters: string[] = [];
   if (request.speed !== undefined && speech.speed === undefined) ignoredParameters.push("speed");
-  const options: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(request.preferences?.options[providerSlug] ?? {})) {
-    if (passthrough.includes(name)) options[name] = value;
-    else ignoredParameters.push(`provider.options.${providerSlug}.${name}`);
-  }
+  const { options, ignored } = passedThrough(endpoint, request.preferences);
+  ignoredParameters.push(...ignored);
   const transcode = !speech.formats.includes(request.format);
   const { speed } = speech;
   const call: SpeechCall = {

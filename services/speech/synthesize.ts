@@ -7,27 +7,20 @@
  * 4. The consumer's pace is the upstream's pace: a chunk is pulled only when the one before it was taken.
  */
 import { randomUUID } from "node:crypto";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { codePoints } from "../../lib/generation/code-points.ts";
+import { Deadline } from "../../lib/generation/deadline.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { wordOfReason } from "../../lib/runtime/error-code.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import {
-  type AttemptRecord,
-  type AttemptsResult,
-  endAttempt,
-  reasonOfProviderError,
-  runAttempts,
-  toAttemptFailure,
-} from "../../providers/attempt.ts";
+import { type AttemptsResult, runAttempts } from "../../providers/attempt.ts";
+import { logAttempt } from "../../providers/attempt-log.ts";
+import { brokenOff } from "../../providers/broken-off.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
 import { type AudioFormat, ProviderError } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
-import { Deadline } from "./deadline.ts";
 import { candidatesFor, planCall } from "./plan.ts";
-import { codePoints, type SpeechRequest } from "./speech-request.ts";
+import type { SpeechRequest } from "./speech-request.ts";
 import { type Mp3Encoders, transcodePcmToMp3 } from "./transcode.ts";
 
 /** Limits in time of one synthesis, milliseconds. */
@@ -89,7 +82,7 @@ export async function* synthesize(
       deadlineMs: clock.nowMs() + limits.timeoutMs,
       health,
       clock,
-      onAttempt: (record) => logAttempt(generation, record),
+      onAttempt: (record) => logAttempt(log, generationId, record),
     });
     const { endpoint } = begun;
     voice = begun.value;
@@ -135,7 +128,21 @@ async function* restOfAudio(
       yield* audioFrames(next.value);
     }
   } catch (thrown) {
-    throw brokenOff(thrown, begun, generation);
+    const { deadline, signal, generationId, log, dependencies } = generation;
+    const { health, clock } = dependencies;
+    const { timedOut, upstreamSlow } = deadline;
+    const { attempts } = begun;
+    throw brokenOff({
+      thrown,
+      attempts,
+      timedOut,
+      upstreamSlow,
+      cancelled: signal.aborted,
+      generationId,
+      health,
+      clock,
+      log,
+    });
   }
 }
 
@@ -181,45 +188,4 @@ function* audioFrames(bytes: Uint8Array): Generator<SynthesisFrame> {
   for (let start = 0; start < bytes.length; start += maxFrameBytes) {
     yield { kind: "audio", bytes: bytes.subarray(start, start + maxFrameBytes) };
   }
-}
-
-/** What a failure after the first audio means; tells the endpoint's health of it. */
-function brokenOff(thrown: unknown, { attempts, endpoint }: Begun, generation: Generation): DomainError {
-  const { deadline, signal, dependencies } = generation;
-  if (signal.aborted && !deadline.timedOut) {
-    return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
-  }
-  const error = deadline.timedOut
-    ? new ProviderError("timeout", "the audio stopped coming", { cause: thrown })
-    : thrown;
-  if (!(error instanceof ProviderError)) return DomainError.from(error);
-  void dependencies.health.recordFailure(endpoint.id, error);
-  const reason = reasonOfProviderError(error);
-  const end = { outcome: Outcome.FAILED, reason, providerStatus: error.status ?? 0, error };
-  const winner = attempts.at(-1);
-  const records = [
-    ...attempts.slice(0, -1),
-    ...(winner === undefined ? [] : [endAttempt(winner, end, dependencies.clock)]),
-  ];
-  for (const record of records.slice(-1)) logAttempt(generation, record);
-  return new DomainError(reason, "the provider failed during its answer", {
-    cause: error,
-    attempts: records.map(toAttemptFailure),
-  });
-}
-
-/** A failed attempt in the log: our own words about it, never the upstream's. */
-function logAttempt({ log, generationId }: Generation, record: AttemptRecord<SpeechEndpoint>): void {
-  if (record.reason === undefined || record.outcome === Outcome.CANCELLED) return;
-  const { endpoint, error } = record;
-  const fields = {
-    generation_id: generationId,
-    provider: endpoint.providerSlug,
-    endpoint_id: endpoint.id,
-    provider_status: record.providerStatus,
-    reason: wordOfReason(record.reason),
-    ms: Math.round(record.durationMs),
-  };
-  if (error instanceof ProviderError) log.warn({ ...fields, detail: error.message }, "attempt failed");
-  else log.error({ ...fields, err: error }, "attempt failed");
 }

@@ -1,11 +1,12 @@
 import { connect } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import type { ServiceImpl, Transport } from "@connectrpc/connect";
+import type { ConnectRouter, ServiceImpl, Transport } from "@connectrpc/connect";
 import { createGateway, type GatewayDependencies, type RunningGateway } from "../../gateway/app.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../gateway/config.ts";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import {
   AudioFormat,
   type SynthesizeResponse,
@@ -15,17 +16,24 @@ import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { createLog } from "../../lib/runtime/log.ts";
+import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { createLog, silentLog } from "../../lib/runtime/log.ts";
 import { speechRoutes } from "./speech-server.ts";
 
 /** Handlers that play the speech service. */
 export type SpeechHandlers = Partial<ServiceImpl<typeof SpeechService>>;
+
+/** Handlers that play the image service. */
+export type ImageHandlers = Partial<ServiceImpl<typeof ImageService>>;
 
 /** What a test changes about a gateway. */
 export interface GatewayServerOptions {
   handlers?: SpeechHandlers;
   /** Instead of handlers in this process. */
   transport?: Transport;
+  imageHandlers?: ImageHandlers;
+  /** Instead of image handlers in this process. */
+  imageTransport?: Transport;
   settings?: Partial<GatewaySettings>;
   authenticate?: GatewayDependencies["authenticate"];
   admissions?: GatewayDependencies["admissions"];
@@ -56,11 +64,13 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
   const logged: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void logged.push(JSON.parse(line)) };
   const transport = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
+  const imageTransport = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
   const settings = gatewaySettings(
     readGatewayConfig({ SERVICE_KEY_FILE: "unused", PUBLIC_URL: "https://media.test" }),
   );
   const gateway = createGateway({
     speech: createRpcClient(SpeechService, transport),
+    image: createRpcClient(ImageService, imageTransport),
     authenticate: options.authenticate ?? authenticateTestKey,
     admissions: options.admissions ?? [],
     settings: { ...settings, ...options.settings },
@@ -101,6 +111,12 @@ const authenticateTestKey: GatewayDependencies["authenticate"] = async (key) => 
       throw new DomainError(ErrorReason.KEY_UNKNOWN, "unknown");
   }
 };
+
+/** Registers the image service with the given handlers. */
+export function imageRoutes(handlers: ImageHandlers = {}) {
+  return (router: ConnectRouter) =>
+    router.service(ImageService, handlers, { interceptors: [serverInterceptor(silentLog)] });
+}
 
 /** The path of the speech operation. */
 export const speechPath = "/api/v1/audio/speech";

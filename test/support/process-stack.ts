@@ -6,7 +6,7 @@ import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { type Child, startChild } from "./child.ts";
 
 /** The processes of a stack. */
-export type StackProcess = "account" | "speech" | "gateway";
+export type StackProcess = "account" | "speech" | "image" | "gateway";
 
 /** The services built so far, each a process of its own, as an operator would run them. */
 export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
@@ -15,6 +15,7 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   /** Base URLs of the RPC ports. */
   readonly accountUrl: string;
   readonly speechUrl: string;
+  readonly imageUrl: string;
   readonly inferenceKey: string;
   readonly managementKey: string;
   /** The keys that the processes sign and check service tokens with. */
@@ -33,6 +34,8 @@ export interface ProcessStackOptions {
   readonly databaseUrl: string;
   /** Added to the environment of speech: provider keys and addresses. */
   readonly speechEnv?: Record<string, string>;
+  /** Added to the environment of image: the same, and what references may name. */
+  readonly imageEnv?: Record<string, string>;
   /** Added to the environment of every process. */
   readonly env?: Record<string, string>;
 }
@@ -40,10 +43,11 @@ export interface ProcessStackOptions {
 const scripts: Readonly<Record<StackProcess, string>> = {
   account: "services/account/main.ts",
   speech: "services/speech/main.ts",
+  image: "services/image/main.ts",
   gateway: "gateway/main.ts",
 };
 
-/** Migrates the database and starts account, speech and gateway on ports of the system's choice. */
+/** Migrates the database and starts account, speech, image and gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
   const directory = await mkdtemp(join(tmpdir(), "stack-"));
   const processes = new StackProcesses();
@@ -75,24 +79,14 @@ async function startStack(
   const common = { HOST: "127.0.0.1", DRAIN_DELAY_MS: "0", SERVICE_JWKS_FILE: keyFiles.jwksFile };
   const inferenceKey = generateApiKey();
   const managementKey = generateApiKey();
-  const start = (name: StackProcess, env: Record<string, string>) =>
-    processes.start(name, { ...common, ...options.env, ...env });
+  const start: StartProcess = (name, env) => processes.start(name, { ...common, ...options.env, ...env });
   const accountUrl = await start("account", {
     DATABASE_URL: options.databaseUrl,
     BOOTSTRAP_INFERENCE_KEY: inferenceKey,
     BOOTSTRAP_MANAGEMENT_KEY: managementKey,
   });
   await processes.current("account").line((line) => line.includes("first account made"));
-  const speechUrl = await start("speech", {
-    ACCOUNT_URL: accountUrl,
-    SERVICE_KEY_FILE: keyFiles.keyFile("speech"),
-    ...options.speechEnv,
-  });
-  const gatewayUrl = await start("gateway", {
-    ACCOUNT_URL: accountUrl,
-    SPEECH_URL: speechUrl,
-    SERVICE_KEY_FILE: keyFiles.keyFile("gateway"),
-  });
+  const urls = await startServices(start, accountUrl, keyFiles, options);
   return {
     get account() {
       return processes.current("account");
@@ -100,12 +94,14 @@ async function startStack(
     get speech() {
       return processes.current("speech");
     },
+    get image() {
+      return processes.current("image");
+    },
     get gateway() {
       return processes.current("gateway");
     },
-    restUrl: `${gatewayUrl}/api/v1`,
+    ...urls,
     accountUrl,
-    speechUrl,
     inferenceKey,
     managementKey,
     keyFiles,
@@ -113,6 +109,29 @@ async function startStack(
     restart: (name, env) => processes.restart(name, env),
     stop,
   };
+}
+
+type StartProcess = (name: StackProcess, env: Record<string, string>) => Promise<string>;
+
+/** Starts what stands around account, the gateway last. */
+async function startServices(
+  start: StartProcess,
+  accountUrl: string,
+  keyFiles: KeyFiles,
+  { speechEnv, imageEnv }: ProcessStackOptions,
+): Promise<Pick<ProcessStack, "speechUrl" | "imageUrl" | "restUrl">> {
+  const calling = (issuer: "speech" | "image" | "gateway") => ({
+    ACCOUNT_URL: accountUrl,
+    SERVICE_KEY_FILE: keyFiles.keyFile(issuer),
+  });
+  const speechUrl = await start("speech", { ...calling("speech"), ...speechEnv });
+  const imageUrl = await start("image", { ...calling("image"), ...imageEnv });
+  const gatewayUrl = await start("gateway", {
+    ...calling("gateway"),
+    SPEECH_URL: speechUrl,
+    IMAGE_URL: imageUrl,
+  });
+  return { speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
 }
 
 class StackProcesses {

@@ -67,24 +67,10 @@ export type SpeechBehaviour = AudioBehaviour | ErrorBehaviour | PlainBehaviour;
  * `[[audio=65536 chunk=4096 interval=10]]`, `[[stall=8192]]`, `[[cut=8192 framing=length]]`, `[[status=429 retry-after=2]]`.
  */
 export function behaviourOfMarker(input: string): SpeechBehaviour | undefined {
-  const marker = /\[\[([a-z0-9=\s-]+)\]\]/.exec(input)?.[1];
+  const marker = readMarker(input);
   if (marker === undefined) return undefined;
-  const settings = new Map(
-    marker
-      .trim()
-      .split(/\s+/)
-      .map((pair) => pair.split("=", 2) as [string, string]),
-  );
-  const count = (name: string) => (settings.has(name) ? Number(settings.get(name)) : undefined);
-  const status = count("status");
-  if (status !== undefined) {
-    const retryAfter = settings.get("retry-after");
-    return {
-      kind: "error",
-      status,
-      ...(retryAfter !== undefined && { headers: { "retry-after": retryAfter } }),
-    };
-  }
+  const { settings, count, refusal } = marker;
+  if (refusal !== undefined) return refusal;
   const numbers = {
     totalBytes: count("audio"),
     chunkBytes: count("chunk"),
@@ -94,4 +80,35 @@ export function behaviourOfMarker(input: string): SpeechBehaviour | undefined {
   };
   const given = Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined));
   return { kind: "audio", framing: settings.get("framing") === "length" ? "length" : "chunked", ...given };
+}
+
+/** What stands between the double brackets of a text. */
+export interface Marker {
+  readonly settings: ReadonlyMap<string, string>;
+  /** A setting as a number. */
+  count(name: string): number | undefined;
+  /** What `status` and `retry-after` ask for. */
+  readonly refusal: ErrorBehaviour | undefined;
+}
+
+/** The first marker in a text. */
+export function readMarker(text: string): Marker | undefined {
+  const marker = /\[\[([a-z0-9_=\s-]+)\]\]/.exec(text)?.[1];
+  if (marker === undefined) return undefined;
+  const pairs = marker.trim().split(/\s+/);
+  const settings = new Map(pairs.map((pair) => pair.split("=", 2) as [string, string]));
+  const count = (name: string) => (settings.has(name) ? Number(settings.get(name)) : undefined);
+  const status = count("status");
+  const code = settings.get("code");
+  const retryAfter = settings.get("retry-after");
+  const refusal: ErrorBehaviour | undefined =
+    status === undefined
+      ? undefined
+      : {
+          kind: "error",
+          status,
+          ...(code !== undefined && { code }),
+          ...(retryAfter !== undefined && { headers: { "retry-after": retryAfter } }),
+        };
+  return { settings, count, refusal };
 }

@@ -68,10 +68,12 @@ function findFault(body: Record<string, unknown>): Refusal | undefined {
   return undefined;
 }
 
-function invalid(param: string): Refusal {
+/** A value that the vendor does not take. */
+export function invalid(param: string): Refusal {
   return refusal(400, `${param} has a value that is not supported.`, param, "invalid_value");
 }
 
-function refusal(status: number, message: string, param: string | null, code: string | null): Refusal {
+/** A refusal as the vendor words its checks. */
+export function refusal(status: number, message: string, param: string | null, code: string | null): Refusal {
   return { status, message, type: "invalid_request_error", param, code };
 }

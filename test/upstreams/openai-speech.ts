@@ -58,7 +58,8 @@ export function sendError(
   answer.send(status, { "content-type": "application/json", ...headers }, JSON.stringify({ error }));
 }
 
-function errorOf(behaviour: ErrorBehaviour): Refusal {
+/** The refusal that a behaviour asks for, with the vendor's usual words for its status. */
+export function errorOf(behaviour: ErrorBehaviour): Refusal {
   const usual = usualErrors[behaviour.status] ?? { type: "invalid_request_error", code: null };
   return {
     status: behaviour.status,

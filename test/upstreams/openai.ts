@@ -1,8 +1,11 @@
 /** A stand-in for OpenAI's API over real HTTP: checks requests as the vendor does and answers as it is told. */
 import { behaviourOfMarker, type SpeechBehaviour } from "./openai-behaviour.ts";
-import { checkSpeechRequest, refuseKey, type SpeechRequestBody } from "./openai-request.ts";
+import { createImageAnswers } from "./openai-image.ts";
+import { type ImageBehaviour, imageBehaviourOfMarker } from "./openai-image-behaviour.ts";
+import { checkEdit, checkGeneration, type ImageRequestBody } from "./openai-image-request.ts";
+import { checkSpeechRequest, refusal, refuseKey, type SpeechRequestBody } from "./openai-request.ts";
 import { createSpeechAnswers, sendError } from "./openai-speech.ts";
-import { type StandIn, startStandIn } from "./stand-in-server.ts";
+import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
 
 /** Options of startOpenAiUpstream. */
 export interface OpenAiUpstreamOptions {
@@ -15,42 +18,62 @@ export interface OpenAiUpstreamOptions {
   behave?: (body: SpeechRequestBody) => SpeechBehaviour | undefined;
   /** What happens where nothing else is said; audio in a burst by default. */
   otherwise?: SpeechBehaviour;
+  /** The same for images: what was asked for, at once, by default. */
+  behaveImage?: (body: ImageRequestBody) => ImageBehaviour | undefined;
+  otherwiseImage?: ImageBehaviour;
 }
 
 /** A running stand-in. */
 export interface OpenAiUpstream extends StandIn {
   /** Queues behaviours for the next valid requests, one each; they come before everything else. */
-  next(...behaviours: SpeechBehaviour[]): void;
+  next(...behaviours: (SpeechBehaviour | ImageBehaviour)[]): void;
 }
 
 /** Starts it on the loopback. The behaviour of a valid request: queued, else `behave`, else its marker, else `otherwise`. */
 export async function startOpenAiUpstream(options: OpenAiUpstreamOptions = {}): Promise<OpenAiUpstream> {
   const { apiKey = "test-key", behave, otherwise = { kind: "audio" } } = options;
-  const queued: SpeechBehaviour[] = [];
+  const { behaveImage, otherwiseImage = { kind: "image" } } = options;
+  const queued: (SpeechBehaviour | ImageBehaviour)[] = [];
   const answerSpeech = createSpeechAnswers();
+  const answerImages = createImageAnswers();
 
-  const standIn = await startStandIn((request, answer) => {
-    if (request.method !== "POST" || request.path !== "/v1/audio/speech") {
-      const message = `Invalid URL (${request.method} ${request.path})`;
-      sendError(answer, { status: 404, message, type: "invalid_request_error", param: null, code: null });
-      return;
-    }
-    const wrongKey = refuseKey(request.headers, apiKey);
-    if (wrongKey !== undefined) {
-      sendError(answer, wrongKey);
-      return;
-    }
-    const checked = checkSpeechRequest(
-      request.headers["content-type"]?.startsWith("application/json") ? request.json : undefined,
-    );
-    if ("refusal" in checked) {
-      sendError(answer, checked.refusal);
-      return;
-    }
+  const speak = (request: ReceivedRequest, answer: StandInAnswer) => {
+    const checked = checkSpeechRequest(jsonOf(request));
+    if ("refusal" in checked) return sendError(answer, checked.refusal);
     const { body } = checked;
     const behaviour = queued.shift() ?? behave?.(body) ?? behaviourOfMarker(body.input) ?? otherwise;
+    if (behaviour.kind === "image") throw new Error("an image was queued where speech was asked for");
     return answerSpeech(body, behaviour, answer);
+  };
+  const draw = async (request: ReceivedRequest, answer: StandInAnswer) => {
+    const isEdit = request.path.endsWith("/edits");
+    const checked = isEdit ? await checkEdit(request) : checkGeneration(jsonOf(request));
+    if ("refusal" in checked) return sendError(answer, checked.refusal);
+    const { body } = checked;
+    const behaviour =
+      queued.shift() ?? behaveImage?.(body) ?? imageBehaviourOfMarker(body.prompt) ?? otherwiseImage;
+    if (behaviour.kind === "audio") throw new Error("speech was queued where an image was asked for");
+    return answerImages(body, behaviour, answer);
+  };
+  const routes = new Map([
+    ["POST /v1/audio/speech", speak],
+    ["POST /v1/images/generations", draw],
+    ["POST /v1/images/edits", draw],
+  ]);
+
+  const standIn = await startStandIn((request, answer) => {
+    const route = routes.get(`${request.method} ${request.path}`);
+    if (route === undefined) {
+      const message = `Invalid URL (${request.method} ${request.path})`;
+      return sendError(answer, refusal(404, message, null, null));
+    }
+    const wrongKey = refuseKey(request.headers, apiKey);
+    return wrongKey === undefined ? route(request, answer) : sendError(answer, wrongKey);
   }, options);
 
   return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
+}
+
+function jsonOf({ headers, json }: ReceivedRequest): unknown {
+  return headers["content-type"]?.startsWith("application/json") ? json : undefined;
 }

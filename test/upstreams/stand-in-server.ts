@@ -14,7 +14,8 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The body as text, and parsed where it is JSON. */
+  /** The body as it came; as text, unless it is a form with files; and parsed where it is JSON. */
+  readonly bytes: Buffer;
   readonly text: string;
   readonly json: unknown;
   /** Counts connections from 1: equal numbers are one connection. */
@@ -111,7 +112,7 @@ function recordOf(
     method: message.method ?? "",
     path: message.url ?? "",
     headers: message.headers,
-    ...parseBody(body),
+    ...parseBody(message.headers, body),
     connection,
     fate: "open",
     sentBytes: 0,
@@ -124,12 +125,17 @@ function recordOf(
   return request;
 }
 
-function parseBody(pieces: Buffer[]): { text: string; json: unknown } {
-  const text = Buffer.concat(pieces).toString("utf8");
+function parseBody(
+  headers: IncomingHttpHeaders,
+  pieces: Buffer[],
+): Pick<ReceivedRequest, "bytes" | "text" | "json"> {
+  const bytes = Buffer.concat(pieces);
+  if (headers["content-type"]?.startsWith("multipart/")) return { bytes, text: "", json: undefined };
+  const text = bytes.toString("utf8");
   try {
-    return { text, json: JSON.parse(text) };
+    return { bytes, text, json: JSON.parse(text) };
   } catch {
-    return { text, json: undefined };
+    return { bytes, text, json: undefined };
   }
 }
 

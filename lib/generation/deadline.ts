@@ -2,19 +2,25 @@
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #parent: AbortSignal;
-  readonly #idle: NodeJS.Timeout;
+  readonly #idle: NodeJS.Timeout | undefined;
   readonly #total: NodeJS.Timeout;
   #waiting = false;
   #finished = false;
   #timedOut = false;
+  #upstreamSlow = false;
 
-  /** Follows `parent`; fires after `timeoutMs` in all, or after `idleTimeoutMs` of waiting for the upstream. */
-  constructor(parent: AbortSignal, timeoutMs: number, idleTimeoutMs: number) {
+  /**
+   * Follows `parent`; fires after `timeoutMs` in all, or after `idleTimeoutMs`, where there is one, of waiting for the
+   * upstream.
+   */
+  constructor(parent: AbortSignal, timeoutMs: number, idleTimeoutMs?: number) {
     this.#parent = parent;
     this.#total = setTimeout(() => this.#expire(), timeoutMs);
-    this.#idle = setTimeout(() => {
-      if (this.#waiting) this.#expire();
-    }, idleTimeoutMs);
+    if (idleTimeoutMs !== undefined) {
+      this.#idle = setTimeout(() => {
+        if (this.#waiting) this.#expire();
+      }, idleTimeoutMs);
+    }
     if (parent.aborted) this.#follow();
     else parent.addEventListener("abort", this.#follow, { once: true });
   }
@@ -28,10 +34,15 @@ export class Deadline {
     return this.#timedOut;
   }
 
+  /** Whether a time limit fired while output of the upstream was awaited, and not while the caller took its time. */
+  get upstreamSlow(): boolean {
+    return this.#upstreamSlow;
+  }
+
   /** Awaits output of the upstream under the idle limit. The time between two calls does not count. */
   async waitFor<T>(output: Promise<T>): Promise<T> {
     this.#waiting = true;
-    this.#idle.refresh();
+    this.#idle?.refresh();
     try {
       return await output;
     } finally {
@@ -62,6 +73,7 @@ export class Deadline {
 
   #expire(): void {
     this.#timedOut = true;
+    this.#upstreamSlow = this.#waiting;
     this.#controller.abort(new DOMException("deadline exceeded", "TimeoutError"));
   }
 }

@@ -1,0 +1,154 @@
+/**
+ * A generation as server-sent events.
+ *
+ * 1. Headers go out with the first event, or once the request is `keepAliveMs` old; from then on a comment fills every
+ *    such time without an event.
+ * 2. Comments and errors stand between events only, and only while the client takes what is written.
+ * 3. The event of the last image that was asked for is ended by `end`, which knows the usage, or without it by a failure:
+ *    that image is whole all the same.
+ * 4. A failure inside of an event can't be told in the stream: its connection is cut, and clients drop the event.
+ */
+import {
+  type GenerationFinished,
+  type GenerationStarted,
+  type ImageStart,
+  type PartialImage,
+  type TextChunk,
+  TextPhase,
+} from "../gen/media/image/v1/image_pb.ts";
+import {
+  encodeComment,
+  encodeServerSentEvent,
+  eventEnd,
+  eventStart,
+  eventStreamType,
+} from "../lib/http/sse-encode.ts";
+import type { AnswerWriter } from "./answer-writer.ts";
+import { Base64Stream } from "./base64-stream.ts";
+import type { ErrorBody } from "./error-body.ts";
+import type { Exchange } from "./exchange.ts";
+import { type ImageAnswer, imageHeaders, type Written } from "./image-answer.ts";
+import { toImageUsage } from "./image-usage.ts";
+
+/** What an answer of events is made from. */
+export interface ImageEventsOptions {
+  exchange: Exchange;
+  writer: AnswerWriter;
+  started: GenerationStarted;
+  createdUnixS: number;
+  /** How many images were asked for. */
+  n: number;
+  /** Longest silence after the headers. */
+  keepAliveMs: number;
+  /** How long until the headers go out without an event. */
+  headersInMs: number;
+}
+
+const doneEvent = encodeServerSentEvent("[DONE]");
+const keepAliveComment = encodeComment("keep-alive");
+
+const phaseWords: Readonly<Partial<Record<TextPhase, string>>> = {
+  [TextPhase.CONTENT]: "content",
+  [TextPhase.REASONING]: "reasoning",
+  [TextPhase.DRAFT]: "draft",
+};
+
+type Place = "between" | "inside" | "whole";
+
+/** Writes the events of one generation. */
+export class ImageEvents implements ImageAnswer {
+  readonly #options: ImageEventsOptions;
+  readonly #base64 = new Base64Stream();
+  /** Where the stream stands: `whole` is inside of an event that lacks nothing but its end. */
+  #place: Place = "between";
+  #completed = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ImageEventsOptions) {
+    this.#options = options;
+    this.#arm(Math.max(0, options.headersInMs));
+    options.exchange.failInBand = (body) => this.#fail(body);
+  }
+
+  async partial({ index, data }: PartialImage): Promise<void> {
+    const { writer } = this.#options;
+    await this.#write(`${eventStart}{"type":"image_generation.partial_image","b64_json":"`, "inside");
+    await writer.writeBase64(data);
+    await this.#write(`","partial_image_index":${index}}${eventEnd}`, "between");
+  }
+
+  text({ phase, text }: TextChunk): Written {
+    const event = { type: "image_generation.text_chunk", phase: phaseWords[phase] ?? "content", text };
+    return this.#write(encodeServerSentEvent(JSON.stringify(event)), "between");
+  }
+
+  imageStart({ mediaType }: ImageStart): Written {
+    const fields = `"created":${this.#options.createdUnixS},"media_type":${JSON.stringify(mediaType)}`;
+    const head = `${eventStart}{"type":"image_generation.completed",${fields},"b64_json":"`;
+    return this.#write(head, "inside");
+  }
+
+  imageData(bytes: Uint8Array): Written {
+    return this.#write(this.#base64.push(bytes), "inside", "latin1");
+  }
+
+  imageEnd(): Written {
+    this.#completed += 1;
+    const isLast = this.#completed >= this.#options.n;
+    const rest = `${this.#base64.end()}"`;
+    return isLast ? this.#write(rest, "whole") : this.#write(`${rest}}${eventEnd}`, "between");
+  }
+
+  async end(finished: GenerationFinished): Promise<void> {
+    const usage = `,"usage":${JSON.stringify(toImageUsage(finished))}}${eventEnd}`;
+    await this.#write(this.#place === "whole" ? usage + doneEvent : doneEvent, "between");
+    this.#options.writer.response.end();
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Says in the stream what went wrong and ends it; false when it can't. */
+  #fail(body: ErrorBody): boolean {
+    const { response } = this.#options.writer;
+    if (this.#place === "inside" || response.writableNeedDrain || response.destroyed) return false;
+    const before = this.#place === "whole" ? `}${eventEnd}` : "";
+    const event = encodeServerSentEvent(JSON.stringify({ type: "error", ...body }));
+    this.#options.writer.push(before + event + doneEvent);
+    response.end();
+    return true;
+  }
+
+  #keepAlive(): void {
+    const { response } = this.#options.writer;
+    if (this.#place === "between" && !response.writableNeedDrain && !response.destroyed) {
+      this.#begin();
+      this.#options.writer.push(keepAliveComment);
+    }
+    this.#timer?.refresh();
+  }
+
+  #begin(): void {
+    const { keepAliveMs, started, writer } = this.#options;
+    if (writer.response.headersSent) return;
+    writer.response.writeHead(200, {
+      ...imageHeaders(started, eventStreamType),
+      "cache-control": "no-cache",
+    });
+    this.#arm(keepAliveMs);
+  }
+
+  #arm(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#keepAlive(), delayMs);
+  }
+
+  /** `latin1` is for texts known to be ASCII, which it writes fastest. */
+  #write(text: string, place: Place, encoding: "utf8" | "latin1" = "utf8"): Written {
+    this.#begin();
+    this.#place = place;
+    this.#timer?.refresh();
+    return this.#options.writer.write(text, encoding);
+  }
+}

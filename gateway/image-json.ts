@@ -1,0 +1,49 @@
+import type { GenerationFinished, GenerationStarted, ImageStart } from "../gen/media/image/v1/image_pb.ts";
+import type { AnswerWriter } from "./answer-writer.ts";
+import { Base64Stream } from "./base64-stream.ts";
+import { type ImageAnswer, imageHeaders, type Written } from "./image-answer.ts";
+import { toImageUsage } from "./image-usage.ts";
+
+/**
+ * A generation as one JSON object, written while its images arrive: headers go out with the first image, previews and
+ * texts are left out.
+ */
+export class ImageJson implements ImageAnswer {
+  readonly #writer: AnswerWriter;
+  readonly #started: GenerationStarted;
+  readonly #createdUnixS: number;
+  readonly #base64 = new Base64Stream();
+
+  constructor(writer: AnswerWriter, started: GenerationStarted, createdUnixS: number) {
+    this.#writer = writer;
+    this.#started = started;
+    this.#createdUnixS = createdUnixS;
+  }
+
+  partial(): undefined {}
+
+  text(): undefined {}
+
+  imageStart({ mediaType }: ImageStart): Written {
+    const { response } = this.#writer;
+    const isFirst = !response.headersSent;
+    if (isFirst) response.writeHead(200, imageHeaders(this.#started, "application/json"));
+    const before = isFirst ? `{"created":${this.#createdUnixS},"data":[` : ",";
+    return this.#writer.write(`${before}{"media_type":${JSON.stringify(mediaType)},"b64_json":"`);
+  }
+
+  imageData(bytes: Uint8Array): Written {
+    return this.#writer.write(this.#base64.push(bytes), "latin1");
+  }
+
+  imageEnd(): Written {
+    return this.#writer.write(`${this.#base64.end()}"}`, "latin1");
+  }
+
+  async end(finished: GenerationFinished): Promise<void> {
+    await this.#writer.write(`],"usage":${JSON.stringify(toImageUsage(finished))}}`);
+    this.#writer.response.end();
+  }
+
+  dispose(): void {}
+}

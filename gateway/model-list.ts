@@ -1,0 +1,186 @@
+import Type, { type Static } from "typebox";
+import type { ImageModel } from "../gen/media/image/v1/image_pb.ts";
+import { AudioFormat, type SpeechEndpoint, type SpeechModel } from "../gen/media/speech/v1/speech_pb.ts";
+import { type PriceLine, priceLineSchema, toPriceLine, unitPriceUsd } from "./price-line.ts";
+import { stringEnum } from "./string-enum.ts";
+
+const nullable = (description: string) => Type.Null({ description });
+
+const speechEndpointSchema = Type.Object({
+  provider_name: Type.String(),
+  provider_slug: Type.String(),
+  response_formats: Type.Array(stringEnum(["mp3", "pcm"])),
+  max_input_characters: Type.Integer({ minimum: 0, description: "Longest input, Unicode code points." }),
+  supports_speed: Type.Boolean(),
+  allowed_passthrough_parameters: Type.Array(Type.String()),
+  pricing: Type.Array(priceLineSchema),
+});
+
+const imageEndpointSchema = Type.Object({
+  provider_name: Type.String(),
+  provider_slug: Type.String(),
+  pricing: Type.Array(priceLineSchema),
+});
+
+const voiceSchema = Type.Object({
+  id: Type.String({ description: "What to put in `voice`." }),
+  name: Type.Union([Type.String(), Type.Null()]),
+  language: Type.Union([Type.String(), Type.Null()], { description: "BCP 47; null: many." }),
+});
+
+const unitPrice = (description: string) => Type.String({ pattern: "^[0-9]+(\\.[0-9]+)?$", description });
+
+/** What models of both media show; the fields that say null are there for clients that read lists of text models. */
+const modelFields = {
+  id: Type.String({ description: "What to put in `model`." }),
+  canonical_slug: Type.String({ description: "The dated name of the exact model." }),
+  name: Type.String(),
+  description: Type.String(),
+  created: Type.Integer({ description: "Unix seconds." }),
+  context_length: nullable("These models have none."),
+  architecture: Type.Object({
+    modality: Type.String({ description: "Such as `text->speech`." }),
+    input_modalities: Type.Array(Type.String()),
+    output_modalities: Type.Array(Type.String()),
+    tokenizer: nullable("These models have none."),
+    instruct_type: nullable("These models have none."),
+  }),
+  pricing: Type.Object(
+    {
+      prompt: unitPrice("An input token, or an input character where those are billed."),
+      completion: unitPrice("An output token."),
+      request: unitPrice("A request."),
+      image: unitPrice("An output image."),
+    },
+    {
+      description: "USD at the preferred endpoint, 0 where it does not bill so; `endpoints` has it exactly.",
+    },
+  ),
+  top_provider: Type.Object({
+    context_length: nullable("These models have none."),
+    max_completion_tokens: nullable("These models have none."),
+    is_moderated: Type.Boolean(),
+  }),
+  per_request_limits: nullable("Limits are per key."),
+  default_parameters: nullable("Defaults are those of the operations."),
+  supported_parameters: Type.Array(Type.String()),
+};
+
+const speechModelSchema = Type.Object({
+  ...modelFields,
+  supported_voices: Type.Array(Type.String(), { description: "Empty when any string is accepted." }),
+  voices: Type.Array(voiceSchema),
+  default_voice: Type.Union([Type.String(), Type.Null()], { description: "Null: `voice` is required." }),
+  response_formats: Type.Array(stringEnum(["mp3", "pcm"])),
+  max_input_characters: Type.Integer({ minimum: 0, description: "Longest input, Unicode code points." }),
+  endpoints: Type.Array(speechEndpointSchema, { description: "In order of preference." }),
+});
+
+const imageModelSchema = Type.Object({
+  ...modelFields,
+  supported_voices: nullable("Images have none."),
+  endpoints: Type.Array(imageEndpointSchema, { description: "In order of preference." }),
+});
+
+/** The answer of GET /models. */
+export const modelListSchema = Type.Object({
+  data: Type.Array(Type.Union([speechModelSchema, imageModelSchema]), { description: "Ordered by id." }),
+});
+
+type ModelList = Static<typeof modelListSchema>;
+
+/** The models of both media as one list. */
+export function toModelList(speech: readonly SpeechModel[], images: readonly ImageModel[]): ModelList {
+  const data = [...speech.map(toSpeechModel), ...images.map(toImageModel)];
+  return { data: data.sort((one, other) => (one.id < other.id ? -1 : 1)) };
+}
+
+function toSpeechModel(model: SpeechModel): Static<typeof speechModelSchema> {
+  const endpoints = model.endpoints.map(toSpeechEndpoint);
+  const hasSpeed = endpoints.some(({ supports_speed }) => supports_speed);
+  return {
+    ...toModelFields(model, ["text"], ["speech"]),
+    supported_parameters: ["voice", "response_format", ...(hasSpeed ? ["speed"] : [])],
+    supported_voices: model.voices.map(({ id }) => id),
+    voices: model.voices.map(({ id, name, language }) => ({
+      id,
+      name: name === "" ? null : name,
+      language: language === "" ? null : language,
+    })),
+    default_voice: model.defaultVoice === "" ? null : model.defaultVoice,
+    response_formats: [...new Set(endpoints.flatMap(({ response_formats }) => response_formats))],
+    max_input_characters: Math.max(0, ...endpoints.map(({ max_input_characters }) => max_input_characters)),
+    endpoints,
+  };
+}
+
+function toSpeechEndpoint(endpoint: SpeechEndpoint): Static<typeof speechEndpointSchema> {
+  return {
+    provider_name: endpoint.providerName,
+    provider_slug: endpoint.providerSlug,
+    response_formats: endpoint.formats.map((format) => (format === AudioFormat.PCM ? "pcm" : "mp3")),
+    max_input_characters: endpoint.maxInputCharacters,
+    supports_speed: endpoint.supportsSpeed,
+    allowed_passthrough_parameters: endpoint.allowedPassthroughParameters,
+    pricing: endpoint.prices.map((price) => toPriceLine(price, unitOfSpeech(price.billable))),
+  };
+}
+
+function toImageModel(model: ImageModel): Static<typeof imageModelSchema> {
+  return {
+    ...toModelFields(model, model.inputModalities, model.outputModalities),
+    supported_parameters: model.supportedParameters.map(({ name }) => name),
+    supported_voices: null,
+    endpoints: model.endpoints.map(({ providerName, providerSlug, prices }) => ({
+      provider_name: providerName,
+      provider_slug: providerSlug,
+      pricing: prices.map((price) => toPriceLine(price, price.unit)),
+    })),
+  };
+}
+
+function toModelFields(model: SpeechModel | ImageModel, inputs: string[], outputs: string[]) {
+  return {
+    id: model.id,
+    canonical_slug: model.permaslug,
+    name: model.name,
+    description: model.description,
+    created: Number(model.createdUnixS),
+    context_length: null,
+    architecture: {
+      modality: `${inputs.join("+")}->${outputs.join("+")}`,
+      input_modalities: inputs,
+      output_modalities: outputs,
+      tokenizer: null,
+      instruct_type: null,
+    },
+    pricing: toPricing(model),
+    top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
+    per_request_limits: null,
+    default_parameters: null,
+  };
+}
+
+/** The preferred endpoint's prices under the names that lists of text models use. */
+function toPricing({ endpoints: [preferred] }: SpeechModel | ImageModel) {
+  const prices = preferred?.prices ?? [];
+  const priceOf = (...lines: readonly string[]) => {
+    const found = prices.find((price) => lines.includes(`${price.billable}/${unitOf(price)}`));
+    return unitPriceUsd(found?.nanoUsdPerMillion ?? 0n);
+  };
+  return {
+    prompt: priceOf("input_character/character", "input_text_token/token", "input_text/token"),
+    completion: priceOf("output_audio_token/token", "output_image/token", "output_image_token/token"),
+    request: priceOf("request/request", "output_image/request"),
+    image: priceOf("output_image/image"),
+  };
+}
+
+function unitOf(price: { billable: string; unit?: string }): string {
+  return price.unit ?? unitOfSpeech(price.billable);
+}
+
+/** What speech bills by one line: `input_character` by the character, `output_audio_token` by the token. */
+function unitOfSpeech(billable: string): PriceLine["unit"] {
+  return billable.slice(billable.lastIndexOf("_") + 1);
+}

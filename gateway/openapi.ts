@@ -1,0 +1,174 @@
+import type { TSchema } from "typebox";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import { wordOfReason } from "../lib/runtime/error-code.ts";
+import { allowedStatuses, messageOfStatus } from "./error-body.ts";
+import { errorBodySchema } from "./error-schema.ts";
+import type { Route } from "./route.ts";
+import type { ContentDocument, ParameterDocument, RouteDocument } from "./route-document.ts";
+
+/** Where the API's paths begin. */
+export const apiPath = "/api/v1";
+
+/** An OpenAPI 3.1 document, as far as anybody here looks into it. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: Readonly<Record<string, string>>;
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components: Readonly<Record<string, unknown>>;
+}
+
+const about = `Speech and images from many providers behind one interface.
+
+Send \`Authorization: Bearer <API key>\` with every request. Inference keys of scope \`speech\` or \`images\` make things;
+any key may list models. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
+
+Unknown fields of a body are ignored and null counts as absent. Errors have one shape; \`error.code\` is the HTTP status
+and \`error.metadata.reason\` a word of a closed list.`;
+
+const headers = {
+  "X-Request-Id": header("string", "Names the request in logs and support."),
+  "X-Generation-Id": header("string", "Names the generation in usage, traces and destinations."),
+  "X-Ignored-Parameters": header("string", "Names of parameters that had no effect, with commas between."),
+  "X-Audio-Sample-Rate": header("integer", "Samples a second of one channel."),
+  "X-Audio-Channels": header("integer", "1 for mono, 2 for interleaved stereo."),
+  "Retry-After": header("integer", "When a retry may succeed, seconds."),
+  "WWW-Authenticate": header("string", "`Bearer`."),
+};
+
+/** Headers that errors of a status may carry besides those that name the request and what was begun for it. */
+const errorHeaders: Readonly<Record<number, readonly string[]>> = {
+  401: ["WWW-Authenticate"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+  529: ["Retry-After"],
+};
+
+/** What a status most often means. */
+const exampleReasons: Readonly<Record<number, ErrorReason>> = {
+  400: ErrorReason.INVALID_BODY,
+  401: ErrorReason.KEY_MISSING,
+  402: ErrorReason.CREDITS_EXHAUSTED,
+  403: ErrorReason.SCOPE_MISSING,
+  404: ErrorReason.MODEL_UNKNOWN,
+  409: ErrorReason.COUNT_LIMIT_REACHED,
+  413: ErrorReason.BODY_TOO_LARGE,
+  429: ErrorReason.RATE_LIMITED,
+  502: ErrorReason.PROVIDER_FAILED,
+  503: ErrorReason.SERVICE_UNAVAILABLE,
+  524: ErrorReason.TIMED_OUT,
+  529: ErrorReason.PROVIDER_OVERLOADED,
+};
+
+/** The OpenAPI 3.1 document of the routes that have one, with the very schemas that check their bodies. */
+export function createOpenApiDocument(
+  routes: readonly Route[],
+  { publicUrl, creditsUrl }: { publicUrl: string; creditsUrl: string },
+): OpenApiDocument {
+  const schemas: Record<string, TSchema> = { Error: errorBodySchema };
+  const statuses = new Set<number>();
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    if (route.document === undefined) continue;
+    const errors = route.document.errors ?? allowedStatuses(route.operation);
+    for (const status of errors) statuses.add(status);
+    for (const { name, schema } of schemasOf(route.document)) schemas[name] = schema;
+    const path = route.path.slice(apiPath.length).replace(/:(\w+)/g, "{$1}");
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: toOperation(route, route.document, errors),
+    };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Media gateway", version: "1", description: about },
+    servers: [{ url: publicUrl + apiPath }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "An API key." } },
+      headers,
+      schemas,
+      responses: Object.fromEntries(
+        [...statuses].map((status) => [`Error${status}`, toErrorResponse(status, creditsUrl)]),
+      ),
+    },
+  };
+}
+
+function schemasOf({ body, answer }: RouteDocument) {
+  const schemas = Object.values(answer.content).map(({ schema }) => schema);
+  return [body, ...schemas].filter((schema) => schema !== undefined);
+}
+
+function toOperation(route: Route, document: RouteDocument, errors: readonly number[]) {
+  const { id, tag, summary, description, parameters = [], body, answer } = document;
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: route.access === "open" ? [] : [{ bearer: [] }],
+    ...(parameters.length === 0 ? {} : { parameters: parameters.map(toParameter) }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: {
+              "application/json": { schema: refTo(body.name), examples: toExamples(body.examples) },
+            },
+          },
+        }),
+    responses: {
+      200: {
+        description: answer.description,
+        headers: headerRefs(answer.headers),
+        content: Object.fromEntries(
+          Object.entries(answer.content).map(([type, content]) => [type, toContent(content)]),
+        ),
+      },
+      ...Object.fromEntries(
+        errors.map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
+      ),
+    },
+  };
+}
+
+function toParameter(parameter: ParameterDocument) {
+  return { ...parameter, required: parameter.in === "path" };
+}
+
+function toContent({ schema, example }: ContentDocument) {
+  return {
+    schema: schema === undefined ? { type: "string", format: "binary" } : refTo(schema.name),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+function toExamples(examples: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(examples).map(([summary, value]) => [summary, { value }]));
+}
+
+function toErrorResponse(status: number, creditsUrl: string) {
+  const message = messageOfStatus(status, creditsUrl);
+  const reason = wordOfReason(exampleReasons[status] ?? ErrorReason.INTERNAL);
+  const example = { error: { code: status, message, metadata: { reason } } };
+  return {
+    description: message,
+    headers: headerRefs(["X-Generation-Id", ...(errorHeaders[status] ?? [])]),
+    content: { "application/json": { schema: refTo("Error"), example } },
+  };
+}
+
+function header(type: "string" | "integer", description: string) {
+  return { description, schema: { type } };
+}
+
+function headerRefs(names: readonly string[] = []) {
+  const refs = ["X-Request-Id", ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+  return Object.fromEntries(refs);
+}
+
+function refTo(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
+}

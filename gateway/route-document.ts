@@ -1,0 +1,42 @@
+import type { TSchema } from "typebox";
+
+/** A schema under the name that the document's components give it. */
+export interface NamedSchema {
+  readonly name: string;
+  readonly schema: TSchema;
+}
+
+/** A parameter of the path or the query. */
+export interface ParameterDocument {
+  readonly name: string;
+  readonly in: "path" | "query";
+  readonly description: string;
+  readonly schema: TSchema;
+  /** How a list in the query is written: with commas. */
+  readonly explode?: false;
+}
+
+/** One way in which a whole answer may come. */
+export interface ContentDocument {
+  /** Bytes as they are without one. */
+  readonly schema?: NamedSchema;
+  readonly example?: unknown;
+}
+
+/** What the OpenAPI document says about a route beyond what the route itself says. */
+export interface RouteDocument {
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: readonly ParameterDocument[];
+  readonly body?: NamedSchema & { readonly examples: Readonly<Record<string, unknown>> };
+  readonly answer: {
+    readonly description: string;
+    /** Names of headers that the document describes, besides the one that every answer carries. */
+    readonly headers?: readonly string[];
+    readonly content: Readonly<Record<string, ContentDocument>>;
+  };
+  /** The statuses of errors that this route really uses, where its operation may use more. */
+  readonly errors?: readonly number[];
+}

@@ -1,0 +1,38 @@
+import Type from "typebox";
+import { sendText } from "../answer.ts";
+import { apiPath, createOpenApiDocument } from "../openapi.ts";
+import type { Route } from "../route.ts";
+import type { RouteDocument } from "../route-document.ts";
+
+const document: RouteDocument = {
+  id: "getOpenApiDocument",
+  tag: "About",
+  summary: "This document",
+  description: "Needs no key.",
+  answer: {
+    description: "The OpenAPI 3.1 document of this interface.",
+    content: {
+      "application/json": {
+        schema: { name: "OpenApiDocument", schema: Type.Object({ openapi: Type.String() }) },
+      },
+    },
+  },
+  errors: [],
+};
+
+/** GET /api/v1/openapi.json: the document of the given routes and of itself. */
+export function openApiRoute(
+  routes: readonly Route[],
+  urls: { publicUrl: string; creditsUrl: string },
+): Route {
+  const route: Route = {
+    method: "GET",
+    path: `${apiPath}/openapi.json`,
+    operation: "unrouted",
+    access: "open",
+    document,
+    handle: (exchange) => sendText(exchange, 200, text, { "content-type": "application/json" }),
+  };
+  const text = JSON.stringify(createOpenApiDocument([...routes, route], urls));
+  return route;
+}

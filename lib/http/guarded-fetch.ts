@@ -1,0 +1,163 @@
+/**
+ * Fetches what a URL of the caller's choice names, whole, into memory.
+ *
+ * 1. Every connection, those after a redirect included, goes only to an address that the guard allows.
+ * 2. Bytes are counted as they arrive, and are what is handed on: nothing is decompressed, an encoded answer is refused.
+ * 3. Ending early, for whatever reason, closes the connection at once.
+ */
+import type { LookupFunction } from "node:net";
+import { OutboundHttpError } from "./outbound-error.ts";
+import { createOutboundHttp, type OutboundHttp, type OutboundResponse } from "./outbound-fetch.ts";
+import { type AddressGuard, AddressRefusedError, parseFetchUrl } from "./url-guard.ts";
+
+/** How a guarded fetch failed. */
+export type GuardedFetchErrorKind =
+  /** Not an http(s) URL, or one with credentials; also where a redirect leads to such. */
+  | "url"
+  /** The URL, or a redirect, leads to an address that is not allowed. */
+  | "address"
+  /** Longer than was allowed. */
+  | "too_large"
+  /** It took too long. */
+  | "timeout"
+  /** Ended by the request's own signal. */
+  | "aborted"
+  /** Anything else: no connection, a status that is not 200, too many redirects, an answer that is not whole. */
+  | "failed";
+
+const messages: Readonly<Record<GuardedFetchErrorKind, string>> = {
+  url: "The URL is not one that may be fetched.",
+  address: "The URL leads to an address that may not be connected to.",
+  too_large: "The content is too large.",
+  timeout: "The content came too late.",
+  aborted: "The fetch was ended from this side.",
+  failed: "The content could not be fetched.",
+};
+
+/** The one error of guarded fetches. Its message is fixed by its kind; details are in `cause` only. */
+export class GuardedFetchError extends Error {
+  override readonly name = "GuardedFetchError";
+  readonly kind: GuardedFetchErrorKind;
+
+  constructor(kind: GuardedFetchErrorKind, cause?: unknown) {
+    super(messages[kind], cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+}
+
+/** What to fetch and how much of it. */
+export interface GuardedFetchRequest {
+  readonly url: string;
+  /** The `accept` header; any content unless given. */
+  readonly accept?: string;
+  readonly signal: AbortSignal;
+  /** Longest time in all, redirects included. */
+  readonly timeoutMs: number;
+  /** Longest content, bytes. */
+  readonly maxBytes: number;
+  /** Hears of every piece of content, bytes, before it is kept; false ends the fetch as too large. */
+  take?(bytes: number): boolean;
+}
+
+/** What was fetched. */
+export interface FetchedContent {
+  readonly bytes: Uint8Array;
+  /** As the server says, which proves nothing; undefined when it says nothing. */
+  readonly contentType: string | undefined;
+}
+
+/** Fetches. */
+export interface GuardedFetch {
+  /** GETs a URL, following redirects. Throws GuardedFetchError. */
+  fetch(request: GuardedFetchRequest): Promise<FetchedContent>;
+  /** Closes all connections; running fetches fail. */
+  close(): Promise<void>;
+}
+
+/** Options of createGuardedFetch. */
+export interface GuardedFetchOptions {
+  readonly guard: AddressGuard;
+  /** Longest time to connect, name lookup and TLS included. */
+  readonly connectTimeoutMs?: number;
+  /** Longest wait for the headers of one answer. */
+  readonly headersTimeoutMs?: number;
+  /** Longest silence between two pieces of content. */
+  readonly idleTimeoutMs?: number;
+  readonly maxRedirects?: number;
+  /** How names become addresses; the system's own way unless given. */
+  readonly lookup?: LookupFunction;
+}
+
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Makes a fetch; one for each purpose, since the purpose decides which addresses are allowed. */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { guard, lookup, connectTimeoutMs = 3_000 } = options;
+  const http = createOutboundHttp({
+    guard,
+    connectTimeoutMs,
+    ...(lookup === undefined ? {} : { lookup }),
+  });
+  return {
+    async fetch(request) {
+      const deadline = AbortSignal.timeout(request.timeoutMs);
+      const signal = AbortSignal.any([request.signal, deadline]);
+      try {
+        const answer = await follow(http, options, { ...request, signal });
+        const bytes = await readAll(answer, request);
+        return { bytes, contentType: answer.headers["content-type"] };
+      } catch (thrown) {
+        if (request.signal.aborted) throw new GuardedFetchError("aborted", request.signal.reason);
+        if (deadline.aborted) throw new GuardedFetchError("timeout", deadline.reason);
+        throw translate(thrown);
+      }
+    },
+    close: () => http.close(),
+  };
+}
+
+/** The answer at the end of the redirects, its content still to come. */
+async function follow(
+  http: OutboundHttp,
+  { headersTimeoutMs = 5_000, idleTimeoutMs = 5_000, maxRedirects = 3 }: GuardedFetchOptions,
+  { url: start, accept = "*/*", signal, maxBytes }: GuardedFetchRequest,
+): Promise<OutboundResponse> {
+  let url = parseFetchUrl(start);
+  for (let redirects = 0; ; redirects++) {
+    if (url === undefined) throw new GuardedFetchError("url");
+    const answer = await http.request({
+      method: "GET",
+      url: url.href,
+      headers: { accept },
+      signal,
+      headersTimeoutMs,
+      idleTimeoutMs,
+      maxResponseBytes: maxBytes,
+    });
+    if (answer.status === 200) return answer;
+    answer.cancel();
+    const target = answer.headers.location;
+    if (!redirectStatuses.has(answer.status) || target === undefined || redirects === maxRedirects) {
+      throw new GuardedFetchError("failed", `status ${answer.status} after ${redirects} redirects`);
+    }
+    url = parseFetchUrl(target, url);
+  }
+}
+
+async function readAll(answer: OutboundResponse, { take }: GuardedFetchRequest): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of answer.body) {
+    if (take?.(chunk.length) === false) throw new GuardedFetchError("too_large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function translate(thrown: unknown): GuardedFetchError {
+  if (thrown instanceof GuardedFetchError) return thrown;
+  if (!(thrown instanceof OutboundHttpError)) return new GuardedFetchError("failed", thrown);
+  if (thrown.cause instanceof AddressRefusedError) return new GuardedFetchError("address", thrown);
+  if (thrown.kind === "too_large" || thrown.kind === "timeout")
+    return new GuardedFetchError(thrown.kind, thrown);
+  return new GuardedFetchError("failed", thrown);
+}

@@ -1,0 +1,23 @@
+import type { ProviderPreferences } from "../gen/media/routing/v1/provider_preferences_pb.ts";
+import type { Endpoint } from "./catalog.ts";
+
+/** What of a caller's provider options goes to an endpoint. */
+export interface PassedThrough {
+  readonly options: Readonly<Record<string, unknown>>;
+  /** The REST names of those that don't. */
+  readonly ignored: readonly string[];
+}
+
+/** The options for the endpoint's provider whose keys its catalogue entry allows; those for others are not its affair. */
+export function passedThrough(
+  { providerSlug, passthrough }: Pick<Endpoint, "providerSlug" | "passthrough">,
+  preferences: Pick<ProviderPreferences, "options"> | undefined,
+): PassedThrough {
+  const options: Record<string, unknown> = {};
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(preferences?.options[providerSlug] ?? {})) {
+    if (passthrough.includes(name)) options[name] = value;
+    else ignored.push(`provider.options.${providerSlug}.${name}`);
+  }
+  return { options, ignored };
+}

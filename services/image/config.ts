@@ -1,0 +1,68 @@
+import {
+  type ConfigSpec,
+  cidrListVar,
+  httpUrlVar,
+  intVar,
+  listVar,
+  millisecondsVar,
+  portVar,
+  processSpec,
+  readConfig,
+  textVar,
+} from "../../lib/runtime/config.ts";
+import { tlsSpec } from "../../lib/runtime/tls-files.ts";
+import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
+
+const bytesPerMib = 1 << 20;
+/** What a drain waits for beyond the longest request, milliseconds. */
+const drainGraceMs = 5000;
+
+/** Limits of one generation, what references may name, and the catalogue; standalone reads them too. */
+export const generationSpec = {
+  IMAGE_TIMEOUT_MS: millisecondsVar({ default: 180_000 }),
+  REFERENCE_ALLOWED_CIDRS: cidrListVar({ default: [] }),
+  MAX_BODY_MIB: intVar(1, 1024)({ default: 32 }),
+  CATALOG_DIR: textVar({ default: undefined }),
+} as const satisfies ConfigSpec;
+
+/** The environment variables of the image process, besides each provider's `<PROVIDER>_API_KEY` and `_BASE_URL`. */
+export const imageSpec = {
+  ...processSpec,
+  ...generationSpec,
+  ...tlsSpec,
+  PORT: portVar({ default: 8102 }),
+  HOST: textVar({ default: "127.0.0.1" }),
+  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
+  SERVICE_KEY_FILE: textVar(),
+  SERVICE_JWKS_FILE: textVar(),
+  CORS_ORIGINS: listVar({ default: [] }),
+  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
+} as const satisfies ConfigSpec;
+
+/** What the image process is configured with, the environment of its providers included. */
+export type ImageConfig = ReturnType<typeof readImageConfig>;
+
+/** Reads the environment. Throws ConfigError. */
+export function readImageConfig(environment: NodeJS.ProcessEnv = process.env) {
+  return { ...readConfig(imageSpec, environment), environment };
+}
+
+type GenerationConfig = Pick<ImageConfig, keyof typeof generationSpec>;
+
+/** What an environment says of one generation. */
+export function generationSettings(config: GenerationConfig) {
+  return {
+    limits: { timeoutMs: config.IMAGE_TIMEOUT_MS },
+    maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
+  };
+}
+
+/** Where catalogue files are, later ones replacing earlier ones of the same name. */
+export function catalogDirectories(config: GenerationConfig): readonly string[] {
+  return [builtInCatalogDirectory, ...(config.CATALOG_DIR === undefined ? [] : [config.CATALOG_DIR])];
+}
+
+/** How long a stop may take: the operator's choice, else the longest request and a little. */
+export function drainTimeoutMs(config: Pick<ImageConfig, "DRAIN_TIMEOUT_MS" | "IMAGE_TIMEOUT_MS">): number {
+  return config.DRAIN_TIMEOUT_MS ?? config.IMAGE_TIMEOUT_MS + drainGraceMs;
+}

@@ -1,0 +1,153 @@
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import {
+  type GenerateRequest,
+  ImageBackground,
+  ImageQuality,
+  ImageResolution,
+  ImageFormat as ProtoImageFormat,
+  type ReferenceImage,
+} from "../../gen/media/image/v1/image_pb.ts";
+import { attributionIssues, preferenceIssues } from "../../lib/generation/request-limits.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { Resolution } from "../../providers/catalog-image.ts";
+import type { ImageCall, ImageFormat } from "../../providers/contract.ts";
+import type { ImageRequest } from "./image-request.ts";
+import type { ReferenceSource } from "./references.ts";
+import { readSize, type SizeRequest } from "./size.ts";
+
+const maxImages = 10;
+const maxCompression = 100;
+const maxReferences = 16;
+const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
+
+/**
+ * Throws DomainError that names every fault by its REST path: `size_conflict` when the size fields contradict each
+ * other and nothing else is wrong, otherwise `invalid_body`.
+ */
+export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest {
+  const format = formats.get(request.outputFormat);
+  const background = backgrounds.get(request.background);
+  const quality = qualities.get(request.quality);
+  const size = readSizeFields(request);
+  const faults = [
+    ...textIssues(request),
+    ...wordIssues({ output_format: format, background, quality }),
+    ...numberIssues(request),
+    ...backgroundIssues(background, format),
+    ...referenceIssues(request.inputReferences),
+    ...attributionIssues(request),
+    ...preferenceIssues(request.provider),
+  ];
+  const sizeFaults = size.issues ?? [];
+  if (faults.length > 0 || sizeFaults.length > 0) {
+    const isConflict = faults.length === 0 && size.issues !== undefined && size.conflict;
+    const reason = isConflict ? ErrorReason.SIZE_CONFLICT : ErrorReason.INVALID_BODY;
+    throw DomainError.invalid([...faults, ...sizeFaults], reason);
+  }
+  return {
+    model: request.model,
+    prompt: request.prompt,
+    size: size.request ?? anySize,
+    background: background ?? "auto",
+    references: request.inputReferences.flatMap(fromProtoReference),
+    n: request.n ?? 1,
+    compression: request.outputCompression,
+    format: format ?? "png",
+    quality: quality ?? "auto",
+    seed: request.seed === undefined ? undefined : Number(request.seed),
+    stream: request.stream,
+    preferences: request.provider,
+  };
+}
+
+const formats: ReadonlyMap<ProtoImageFormat, ImageFormat> = new Map([
+  [ProtoImageFormat.UNSPECIFIED, "png"],
+  [ProtoImageFormat.PNG, "png"],
+  [ProtoImageFormat.JPEG, "jpeg"],
+  [ProtoImageFormat.WEBP, "webp"],
+  [ProtoImageFormat.SVG, "svg"],
+]);
+
+const backgrounds: ReadonlyMap<ImageBackground, ImageCall["background"]> = new Map([
+  [ImageBackground.UNSPECIFIED, "auto"],
+  [ImageBackground.AUTO, "auto"],
+  [ImageBackground.TRANSPARENT, "transparent"],
+  [ImageBackground.OPAQUE, "opaque"],
+]);
+
+const qualities: ReadonlyMap<ImageQuality, ImageCall["quality"]> = new Map([
+  [ImageQuality.UNSPECIFIED, "auto"],
+  [ImageQuality.AUTO, "auto"],
+  [ImageQuality.LOW, "low"],
+  [ImageQuality.MEDIUM, "medium"],
+  [ImageQuality.HIGH, "high"],
+]);
+
+const tiers: ReadonlyMap<ImageResolution, Resolution | undefined> = new Map([
+  [ImageResolution.IMAGE_RESOLUTION_UNSPECIFIED, undefined],
+  [ImageResolution.IMAGE_RESOLUTION_512, "512"],
+  [ImageResolution.IMAGE_RESOLUTION_1K, "1K"],
+  [ImageResolution.IMAGE_RESOLUTION_2K, "2K"],
+  [ImageResolution.IMAGE_RESOLUTION_4K, "4K"],
+]);
+
+function readSizeFields({ aspectRatio, resolution, size }: GenerateRequest): ReturnType<typeof readSize> {
+  if (!tiers.has(resolution)) {
+    return { issues: [{ path: "resolution", message: "is not one of the tiers" }], conflict: false };
+  }
+  return readSize({ aspectRatio, resolution: tiers.get(resolution), size });
+}
+
+function textIssues({ model, prompt }: GenerateRequest): Issue[] {
+  return Object.entries({ model, prompt })
+    .filter(([, text]) => text === "")
+    .map(([path]) => ({ path, message: "is required" }));
+}
+
+function wordIssues(words: Readonly<Record<string, string | undefined>>): Issue[] {
+  return Object.entries(words)
+    .filter(([, word]) => word === undefined)
+    .map(([path]) => ({ path, message: "is not one of the values" }));
+}
+
+function numberIssues({ n, outputCompression, seed }: GenerateRequest): Issue[] {
+  const issues: Issue[] = [];
+  if (n !== undefined && (n < 1 || n > maxImages)) {
+    issues.push({ path: "n", message: `must be from 1 to ${maxImages}` });
+  }
+  if (outputCompression !== undefined && (outputCompression < 0 || outputCompression > maxCompression)) {
+    issues.push({ path: "output_compression", message: `must be from 0 to ${maxCompression}` });
+  }
+  if (seed !== undefined && !Number.isSafeInteger(Number(seed))) {
+    issues.push({ path: "seed", message: "must be a whole number from -(2^53 - 1) to 2^53 - 1" });
+  }
+  return issues;
+}
+
+function backgroundIssues(background: string | undefined, format: ImageFormat | undefined): Issue[] {
+  const hasAlpha = format === undefined || format === "png" || format === "webp";
+  if (background !== "transparent" || hasAlpha) return [];
+  return [{ path: "background", message: "transparent needs the output_format png or webp" }];
+}
+
+function referenceIssues(references: readonly ReferenceImage[]): Issue[] {
+  if (references.length > maxReferences) {
+    return [{ path: "input_references", message: `must be at most ${maxReferences} images` }];
+  }
+  return references.flatMap(({ source }, index) =>
+    source.case === undefined || source.value.length === 0
+      ? { path: `input_references.${index}.image_url.url`, message: "is required" }
+      : [],
+  );
+}
+
+function fromProtoReference({ source }: ReferenceImage): ReferenceSource[] {
+  switch (source.case) {
+    case "data":
+      return [{ kind: "data", bytes: source.value }];
+    case "url":
+      return [{ kind: "url", url: source.value }];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * One attempt at one endpoint, from the call to images as the client gets them.
+ *
+ * 1. It has begun once its first output is in hand: the first image, or whatever comes first where previews are wanted;
+ *    there also when the upstream has accepted and nothing came for long.
+ * 2. What is yielded has the truth about its bytes; an image in another encoding than asked for is made into that one.
+ * 3. An image is held by nobody here once it was handed out, and the next is asked for only then.
+ */
+
+import { maxPartialImageBytes } from "../../lib/generation/image-messages.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import type { ImageEndpoint } from "../../providers/catalog.ts";
+import {
+  type ImageAnswer,
+  type ImageOutput,
+  ProviderError,
+  type ReferenceImage,
+  type TokenUsage,
+} from "../../providers/contract.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
+import { transcodeImage } from "./encode.ts";
+import type { ImageRequest } from "./image-request.ts";
+import { mediaTypes, sniffImageType } from "./media-type.ts";
+import type { PixelBudget } from "./pixel-budget.ts";
+import { type PlannedCall, planCall } from "./plan.ts";
+
+/** What drawing works with. */
+export interface DrawingDependencies {
+  readonly providers: Pick<ProviderSet, "image">;
+  /** Shared by all generations of the process. */
+  readonly budget: PixelBudget;
+  readonly clock: Clock;
+}
+
+/** What bounds one attempt. */
+export interface DrawingLimits {
+  readonly signal: AbortSignal;
+  /** When a streaming answer begins even without an output, monotonic milliseconds. */
+  readonly startByMs: number;
+}
+
+/** An endpoint whose first output is in hand. */
+export interface Drawing {
+  /** Whether previews can follow. */
+  readonly streaming: boolean;
+  readonly ignoredParameters: readonly string[];
+  /** Everything, the first output included. May be consumed once; throws ProviderError. */
+  readonly outputs: AsyncIterator<ImageOutput, undefined>;
+  /** Tokens that the upstream reported, once the outputs have ended. */
+  usage(): TokenUsage | undefined;
+}
+
+/** Asks an endpoint. Resolves with its first output in hand; throws ProviderError, also where no image comes. */
+export async function beginDrawing(
+  endpoint: ImageEndpoint,
+  request: ImageRequest,
+  references: readonly ReferenceImage[],
+  { providers, budget, clock }: DrawingDependencies,
+  { signal, startByMs }: DrawingLimits,
+): Promise<Drawing> {
+  const { adapter, connection } = providers.image(endpoint.providerSlug);
+  const plan = planCall(endpoint, request, references);
+  const answer = await adapter.generate(plan.call, { signal, connection });
+  const rest = deliverable(answer, plan, budget, signal);
+  const first = rest.next();
+  if (plan.call.stream) await firstOrSilence(first, startByMs - clock.monotonicMs());
+  else await first;
+  return {
+    streaming: plan.call.stream,
+    ignoredParameters: plan.ignoredParameters,
+    outputs: new Pushed(first, rest),
+    usage: () => answer.usage(),
+  };
+}
+
+/** Resolves when the first output is in hand or after `silenceMs`; throws what the first output throws before that. */
+async function firstOrSilence(first: Promise<unknown>, silenceMs: number): Promise<void> {
+  const silence = Promise.withResolvers<void>();
+  const timer = setTimeout(silence.resolve, Math.max(0, silenceMs));
+  // A failure after the silence is heard by whoever asks for the output.
+  first.catch(() => undefined);
+  try {
+    await Promise.race([first, silence.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** An iterator with one result pushed back, which it lets go of when it is taken. */
+class Pushed<T> implements AsyncIterator<T, undefined> {
+  #first: Promise<IteratorResult<T, undefined>> | undefined;
+  readonly #rest: AsyncGenerator<T, undefined>;
+
+  constructor(first: Promise<IteratorResult<T, undefined>>, rest: AsyncGenerator<T, undefined>) {
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? this.#rest.next();
+  }
+
+  return(): Promise<IteratorResult<T, undefined>> {
+    this.#first = undefined;
+    return this.#rest.return(undefined);
+  }
+}
+
+/** What of an answer goes to the client; throws `bad_answer` where it ends without an image. */
+async function* deliverable(
+  answer: ImageAnswer,
+  plan: PlannedCall,
+  budget: PixelBudget,
+  signal: AbortSignal,
+): AsyncGenerator<ImageOutput, undefined> {
+  const source = answer.output[Symbol.asyncIterator]();
+  const delivered = { images: 0, partials: 0 };
+  try {
+    for (;;) {
+      const output = await nextDeliverable(source, delivered, plan, budget, signal);
+      if (output === undefined) break;
+      yield output;
+    }
+  } finally {
+    // Does nothing after the end, and nobody can do anything about its failure.
+    await source.return?.().catch(() => undefined);
+  }
+  if (delivered.images === 0) throw new ProviderError("bad_answer", "The answer has no image.");
+}
+
+interface Delivered {
+  images: number;
+  partials: number;
+}
+
+/** A function of its own, so that no generator keeps the bytes that were transcoded. */
+async function nextDeliverable(
+  source: AsyncIterator<ImageOutput>,
+  delivered: Delivered,
+  plan: PlannedCall,
+  budget: PixelBudget,
+  signal: AbortSignal,
+): Promise<ImageOutput | undefined> {
+  for (;;) {
+    const next = await source.next();
+    if (next.done) return undefined;
+    const output = next.value;
+    // More than was asked for is not the client's to pay.
+    if (output.kind === "image" && delivered.images < plan.call.n) {
+      delivered.images += 1;
+      return await finalImage(output.bytes, plan, budget, signal);
+    }
+    if (!plan.call.stream || output.kind === "image") continue;
+    if (output.kind === "text") return output;
+    if (output.bytes.length <= maxPartialImageBytes) return { ...output, index: delivered.partials++ };
+  }
+}
+
+async function finalImage(
+  bytes: Uint8Array,
+  { call, format, compression }: PlannedCall,
+  budget: PixelBudget,
+  signal: AbortSignal,
+): Promise<ImageOutput> {
+  const type = sniffImageType(bytes);
+  if (type === undefined) throw new ProviderError("bad_answer", "The answer is no image.");
+  const { background } = call;
+  const final = await transcodeImage(bytes, type, format, { compression, background, budget, signal });
+  return { kind: "image", bytes: final, mediaType: mediaTypes[format] };
+}

@@ -1,0 +1,75 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { imageMessageLimits } from "../../lib/generation/image-messages.ts";
+import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
+import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
+import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
+import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
+import type { Readiness } from "../../lib/runtime/health.ts";
+import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import type { Log } from "../../lib/runtime/log.ts";
+import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import type { Catalog } from "../../providers/catalog.ts";
+import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
+import type { GenerateDependencies, GenerationLimits } from "./generate.ts";
+import { PixelBudget } from "./pixel-budget.ts";
+import { loadReferences } from "./references.ts";
+import { imageRoutes } from "./rpc.ts";
+
+/** What the image service works with. */
+export interface ImageServiceOptions {
+  /** Every model of the catalogue; those whose providers are off are left out here. */
+  readonly catalog: Catalog;
+  readonly providers: ProviderSet;
+  readonly limits: GenerationLimits;
+  /** Longest body that the gateway takes. */
+  readonly maxBodyBytes: number;
+  /** For references by URL alone, as it knows which addresses they may have. */
+  readonly fetchReference: Pick<GuardedFetch, "fetch">;
+  readonly authenticateKey: KeyAuthenticator;
+  readonly verifyToken: TokenVerifier;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** The image service, to be put on a port or called in this process. */
+export interface RunnableImageService {
+  readonly services: readonly DescService[];
+  readonly routes: RegisterRoutes;
+  readonly readiness: Readiness;
+}
+
+/** The image service over the providers of this process. */
+export function createImageService(options: ImageServiceOptions): RunnableImageService {
+  const {
+    providers,
+    limits,
+    fetchReference,
+    authenticateKey,
+    verifyToken,
+    log,
+    clock = systemClock,
+  } = options;
+  const catalog = options.catalog.offeredBy((slug) => providers.isOn(slug));
+  const identity = createIdentityInterceptor({ audience: "image", authenticateKey, verifyToken, clock });
+  const budget = new PixelBudget();
+  const dependencies: GenerateDependencies = {
+    catalog,
+    providers,
+    health: new EndpointHealth({ clock }),
+    limits,
+    budget,
+    clock,
+    loadReferences: (sources, signal) => loadReferences(sources, { fetch: fetchReference, budget }, signal),
+  };
+  const messageLimits = imageMessageLimits(options.maxBodyBytes);
+  return {
+    services: [ImageService],
+    routes: imageRoutes(dependencies, messageLimits, [serverInterceptor(log), identity]),
+    async readiness() {
+      return catalog.imageModels().length > 0 ? [] : ["no image model: every provider is off"];
+    },
+  };
+}

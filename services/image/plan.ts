@@ -1,0 +1,168 @@
+import { codePoints } from "../../lib/generation/code-points.ts";
+import { unknownModel } from "../../lib/generation/unknown-model.ts";
+import type { Issue } from "../../lib/runtime/domain-error.ts";
+import type { Catalog, ImageEndpoint } from "../../providers/catalog.ts";
+import type { ImageCapabilities } from "../../providers/catalog-image.ts";
+import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/contract.ts";
+import type { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { type AskedImages, mostImagesCanCost } from "../../providers/endpoint-price.ts";
+import { passedThrough } from "../../providers/passthrough-options.ts";
+import { routeCandidates } from "../../providers/router.ts";
+import { canTranscode } from "./encode.ts";
+import type { ImageRequest } from "./image-request.ts";
+import { maxImagePixels } from "./pixel-budget.ts";
+import { offeredRatios, offeredTiers, offersSize, resolveSize, tierOf } from "./size.ts";
+
+/** What one endpoint would be asked, and what of the request has no effect there. */
+export interface PlannedCall {
+  readonly call: ImageCall;
+  /** What the client gets; another than the call's where this service transcodes. */
+  readonly format: ImageFormat;
+  /** For an image that this service encodes; undefined: its default. */
+  readonly compression: number | undefined;
+  /** Parameters without effect, by their REST names. */
+  readonly ignoredParameters: readonly string[];
+}
+
+/**
+ * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left`,
+ * `unsupported_parameter` or `provider_overloaded`.
+ */
+export function candidatesFor(
+  request: ImageRequest,
+  { catalog, health }: { readonly catalog: Catalog; readonly health: Pick<EndpointHealth, "read"> },
+): readonly ImageEndpoint[] {
+  const endpoints = catalog.imageModel(request.model)?.endpoints;
+  if (endpoints === undefined) throw unknownModel("image");
+  return routeCandidates({
+    endpoints,
+    preferences: request.preferences,
+    unsupported: ({ image }) => unsupportedBy(image, request),
+    health,
+    price: ({ image, prices }) => mostImagesCanCost(prices, askedOf(image, request)),
+  });
+}
+
+function unsupportedBy(image: ImageCapabilities, request: ImageRequest): Issue[] {
+  const { maxPromptCharacters, maxN, maxReferences } = image;
+  const issues: Issue[] = [];
+  const atMost = (path: string, value: number, most: number, what: string) => {
+    if (value > most) issues.push({ path, message: `must be at most ${most}${what} for this model` });
+  };
+  atMost("prompt", codePoints(request.prompt), maxPromptCharacters, " characters");
+  atMost("n", request.n, maxN, "");
+  if (maxReferences === 0 && request.references.length > 0) {
+    issues.push({ path: "input_references", message: "are not taken by this model" });
+  } else {
+    atMost("input_references", request.references.length, maxReferences, " images");
+  }
+  if (!offersSize(image, request.size)) {
+    issues.push({ path: "size", message: "is not a size that this model makes" });
+  }
+  if (request.background === "transparent" && !image.backgrounds.includes("transparent")) {
+    issues.push({ path: "background", message: "transparent is not offered by this model" });
+  }
+  if (nativeFormat(image, request) === undefined) {
+    issues.push({ path: "output_format", message: "is not offered by this model" });
+  }
+  return issues;
+}
+
+/** Best sources to transcode from: without loss, then with an alpha channel. */
+const sources: readonly ImageFormat[] = ["png", "webp", "jpeg"];
+
+/** What to ask the endpoint for: the format itself if it makes it, else what it can be made from. */
+function nativeFormat(
+  { formats }: ImageCapabilities,
+  { format, background }: ImageRequest,
+): ImageFormat | undefined {
+  if (formats.includes(format)) return format;
+  return sources.find(
+    (source) =>
+      formats.includes(source) &&
+      canTranscode(source, format) &&
+      !(background === "transparent" && source === "jpeg"),
+  );
+}
+
+/** What to ask an endpoint that `candidatesFor` returned. */
+export function planCall(
+  endpoint: ImageEndpoint,
+  request: ImageRequest,
+  references: readonly ReferenceImage[],
+): PlannedCall {
+  const { image } = endpoint;
+  const native = nativeFormat(image, request) ?? request.format;
+  const { options, ignored } = passedThrough(endpoint, request.preferences);
+  const isLossy = request.format === "jpeg" || request.format === "webp";
+  const encodesHere = native !== request.format;
+  const call: ImageCall = {
+    upstreamModel: endpoint.upstreamModel,
+    prompt: request.prompt,
+    n: request.n,
+    size: resolveSize(image, request.size),
+    quality: image.qualities.some((quality) => quality === request.quality) ? request.quality : "auto",
+    background: image.backgrounds.some((known) => known === request.background) ? request.background : "auto",
+    format: native,
+    compression: isLossy && !encodesHere && image.compression ? request.compression : undefined,
+    seed: image.seed ? request.seed : undefined,
+    references,
+    stream: request.stream && image.streaming && request.n <= image.maxStreamedN,
+    options,
+    settings: endpoint.settings,
+  };
+  const compression = isLossy && encodesHere ? request.compression : undefined;
+  return {
+    call,
+    format: request.format,
+    compression,
+    ignoredParameters: [...ignoredBy(image, request, call, compression), ...ignored],
+  };
+}
+
+function ignoredBy(
+  image: ImageCapabilities,
+  request: ImageRequest,
+  call: ImageCall,
+  compression: number | undefined,
+): readonly string[] {
+  const withoutEffect = {
+    aspect_ratio: isFixed(offeredRatios(image), request.size.aspectRatio, request.size.pixels),
+    output_compression: request.compression !== (call.compression ?? compression),
+    quality: request.quality !== call.quality,
+    resolution: isFixed(offeredTiers(image), request.size.resolution, request.size.pixels),
+    seed: request.seed !== call.seed,
+    stream: request.stream !== call.stream,
+  };
+  return Object.entries(withoutEffect).flatMap(([name, ignored]) => (ignored ? name : []));
+}
+
+/** Whether a wish meets an endpoint that has but one answer to it, and another one. */
+function isFixed<T>(offered: readonly T[], wished: T | undefined, pixels: unknown): boolean {
+  return pixels === undefined && wished !== undefined && offered.length === 1 && !offered.includes(wished);
+}
+
+const megapixel = 1_000_000;
+
+/** What a request may use at an endpoint, for the bound of its price. */
+function askedOf(image: ImageCapabilities, request: ImageRequest): AskedImages {
+  const size = resolveSize(image, request.size);
+  const pixels = size === undefined ? mostPixels(image) : size.width * size.height;
+  const references = request.references.length;
+  return {
+    images: request.n,
+    megapixels: request.n * Math.ceil(pixels / megapixel),
+    references,
+    referenceMegapixels: references * Math.ceil(maxImagePixels / megapixel),
+    promptCharacters: codePoints(request.prompt),
+    variants: [
+      ...(request.quality === "auto" ? [] : [request.quality]),
+      ...(size === undefined ? [] : [tierOf(size), `${size.width}x${size.height}`]),
+    ],
+  };
+}
+
+function mostPixels({ sizes }: ImageCapabilities): number {
+  if (sizes.kind === "grid") return sizes.maxPixels;
+  return Math.max(...sizes.sizes.map(({ width, height }) => width * height));
+}

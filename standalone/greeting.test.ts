@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { builtInCatalogDirectory, loadCatalog } from "../providers/catalog-load.ts";
+import { builtInProviders } from "../providers/registry.ts";
+import { greeting } from "./greeting.ts";
+
+const address = { url: "https://media.test", rpcPort: 8081 };
+const keys = { inferenceKey: `sk-${"i".repeat(43)}`, managementKey: `sk-${"m".repeat(43)}` };
+
+test("every start says where everything is", () => {
+  for (const shown of [keys, undefined]) {
+    const text = greeting({ ...address, keys: shown });
+    expect(text).toContain("https://media.test/api/v1");
+    expect(text).toContain("8081");
+    expect(text).toMatch(/^\n.*\n\n$/s);
+  }
+});
+
+test("the first start shows both keys, and any other one none", () => {
+  const first = greeting({ ...address, keys });
+  expect(first).toContain(`inference   ${keys.inferenceKey}\n`);
+  expect(first).toContain(`management  ${keys.managementKey}\n`);
+  expect(greeting({ ...address, keys: undefined })).not.toContain("sk-");
+});
+
+test("the line to paste is a request that this product can serve without any key of a provider", async () => {
+  const text = greeting({ ...address, keys });
+  const line = /^ +curl (.*)$/m.exec(text)?.[1] ?? "";
+  expect(line).toContain("https://media.test/api/v1/audio/speech");
+  expect(line).toContain(`Authorization: Bearer ${keys.inferenceKey}'`);
+  const body = JSON.parse(/-d '([^']+)'/.exec(line)?.[1] ?? "") as { model: string; input: string };
+  const catalog = await loadCatalog({
+    directories: [builtInCatalogDirectory],
+    providerSlugs: builtInProviders.map(({ slug }) => slug),
+  });
+  const [endpoint] = catalog.speechModel(body.model)?.endpoints ?? [];
+  const needsKey = builtInProviders.find(({ slug }) => slug === endpoint?.providerSlug)?.needsKey;
+  expect([needsKey, typeof endpoint?.speech.defaultVoice]).toEqual([false, "string"]);
+  expect(body.input.length).toBeGreaterThan(0);
+});

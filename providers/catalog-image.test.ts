@@ -225,6 +225,8 @@ test("the built-in image models have a provider that can draw", async () => {
   });
   const ids = catalog.imageModels().map(({ id }) => id);
   expect(ids).toEqual([
+    "local/painter",
+    "local/postcard",
     "openai/gpt-image-1.5",
     "openai/gpt-image-2.5-flare",
     "openai/gpt-image-2.5-sunburst",

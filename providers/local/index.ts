@@ -1,5 +1,8 @@
+import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
-import type { Provider, ProviderManifest, SpeechAdapter } from "../contract.ts";
+import type { ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "../contract.ts";
+import { createImageAdapter, type ImagePool } from "./image.ts";
+import { createImagePool } from "./image-pool.ts";
 import { SegmentPool } from "./segment-pool.ts";
 import { createSpeechAdapter } from "./speech.ts";
 
@@ -11,25 +14,55 @@ export interface LocalProviderOptions {
   readonly maxWaiting?: number;
   /** The longest that one segment may run, milliseconds; 20,000 unless given. */
   readonly segmentTimeoutMs?: number;
+  /** Threads that paint; as many as speak unless given. */
+  readonly imageThreads?: number;
+  /** Pictures waiting for a thread at which new requests are refused; 64 unless given. */
+  readonly maxWaitingImages?: number;
+  /** The longest that one picture may take, milliseconds; 60,000 unless given. */
+  readonly imageTimeoutMs?: number;
+  /** Seeds for pictures whose request has none; random unless given. */
+  randomSeed?(): number;
 }
 
-/** The running engine, and the pool that its adapter speaks with. */
+/** The running engine, and the pools that its adapters work with. */
 export interface LocalProvider extends Provider {
   readonly speech: SpeechAdapter;
+  readonly image: ImageAdapter;
   readonly pool: SegmentPool;
+  readonly imagePool: ImagePool;
   close(): Promise<void>;
 }
 
-/** The engine in this process. Threads start with the first request and end with close(). */
+/** The engine in this process. Threads start with the first request of their medium and end with close(). */
 export function createLocalProvider(options: LocalProviderOptions = {}): LocalProvider {
   const {
     threads = Math.min(4, Math.max(1, availableParallelism() - 1)),
     maxWaiting = 32,
     segmentTimeoutMs = 20_000,
+    imageThreads = threads,
+    maxWaitingImages = 64,
+    imageTimeoutMs = 60_000,
+    randomSeed = () => randomInt(2 ** 32),
   } = options;
-  const workerUrl = new URL("./flite-worker.ts", import.meta.url);
-  const pool = new SegmentPool({ threads, segmentTimeoutMs, workerUrl });
-  return { speech: createSpeechAdapter(pool, maxWaiting), close: () => pool.close(), pool };
+  const pool = new SegmentPool({
+    threads,
+    segmentTimeoutMs,
+    workerUrl: new URL("./flite-worker.ts", import.meta.url),
+  });
+  const imagePool = createImagePool({
+    threads: imageThreads,
+    taskTimeoutMs: imageTimeoutMs,
+    workerUrl: new URL("./image-worker.ts", import.meta.url),
+  });
+  return {
+    speech: createSpeechAdapter(pool, maxWaiting),
+    image: createImageAdapter({ pool: imagePool, maxWaiting: maxWaitingImages, randomSeed }),
+    pool,
+    imagePool,
+    close: async () => {
+      await Promise.all([pool.close(), imagePool.close()]);
+    },
+  };
 }
 
 /** The engine that is part of the product: no key, no network. */

@@ -16,7 +16,7 @@ function openPool(options: Partial<SegmentPoolOptions> = {}): SegmentPool {
 const never = new AbortController().signal;
 
 function say(pool: SegmentPool, text: string, signal = never, speed = 1) {
-  return pool.speak({ text, voice: "slt", speed }, signal);
+  return pool.run({ text, voice: "slt", speed }, signal);
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<ProviderError> {

@@ -8,9 +8,10 @@
  */
 import { type AttemptContext, ProviderError, type SpeechAdapter, type SpeechCall } from "../contract.ts";
 import type { Segment } from "./flite-worker.ts";
-import { abortedError, type SegmentAudio, type SegmentPool } from "./segment-pool.ts";
+import type { SegmentAudio, SegmentPool } from "./segment-pool.ts";
 import { speakableText } from "./speakable-text.ts";
 import { textSegments } from "./text-segments.ts";
+import { abortedError } from "./worker-pool.ts";
 
 const voices: ReadonlySet<string> = new Set(["slt", "rms", "awb"]);
 const speeds = { min: 0.25, max: 4 };
@@ -101,7 +102,7 @@ class SpokenText implements AsyncIterable<Uint8Array> {
   #nextSegment(): Promise<SegmentAudio> | undefined {
     const { done, value: text } = this.#texts.next();
     if (done) return undefined;
-    const audio = this.#pool.speak({ text, ...this.#manner }, this.#stop.signal);
+    const audio = this.#pool.run({ text, ...this.#manner }, this.#stop.signal);
     // It may fail while nobody waits for it; the consumer is told when it comes to it.
     audio.catch(() => undefined);
     return audio;

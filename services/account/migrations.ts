@@ -1,8 +1,9 @@
 import type { SchemaMigrations } from "../../lib/database/migrate.ts";
 import { accounts } from "./migrations/0001-accounts.ts";
+import { credits } from "./migrations/0002-credits.ts";
 
 /** The schema of the account service and the steps that make it. */
 export const accountMigrations: SchemaMigrations = {
   schema: "account",
-  migrations: { "0001-accounts": accounts },
+  migrations: { "0001-accounts": accounts, "0002-credits": credits },
 };

@@ -4,21 +4,21 @@
 
 // What processes of this system ask the account service. No caller of an API key reaches these.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { KeyKind, KeyScope } from "./key_pb.ts";
 import { file_media_account_v1_key } from "./key_pb.ts";
 import type { GenerationEvent } from "../../event/v1/generation_event_pb.ts";
 import { file_media_event_v1_generation_event } from "../../event/v1/generation_event_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file media/account/v1/account_internal.proto.
  */
 export const file_media_account_v1_account_internal: GenFile = /*@__PURE__*/
-  fileDesc("CidtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfaW50ZXJuYWwucHJvdG8SEG1lZGlhLmFjY291bnQudjEiyAIKCVByaW5jaXBhbBISCgphY2NvdW50X2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIQCghrZXlfaGFzaBgDIAEoCRIQCghrZXlfbmFtZRgEIAEoCRIrCghrZXlfa2luZBgFIAEoDjIZLm1lZGlhLmFjY291bnQudjEuS2V5S2luZBIqCgZzY29wZXMYBiADKA4yGi5tZWRpYS5hY2NvdW50LnYxLktleVNjb3BlEiIKFXJhdGVfbGltaXRfcGVyX21pbnV0ZRgHIAEoBUgAiAEBEhMKC3JhdGVfYnVja2V0GAggASgJEi4KCmV4cGlyZXNfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDG9yZ2FuaXphdGlvbhgKIAEoCEIYChZfcmF0ZV9saW1pdF9wZXJfbWludXRlIicKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSEAoIa2V5X2hhc2gYASABKAkiRgoUQXV0aGVudGljYXRlUmVzcG9uc2USLgoJcHJpbmNpcGFsGAEgASgLMhsubWVkaWEuYWNjb3VudC52MS5QcmluY2lwYWwizgEKDlJlc2VydmVSZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkSLgoJcHJpbmNpcGFsGAIgASgLMhsubWVkaWEuYWNjb3VudC52MS5QcmluY2lwYWwSFwoPYW1vdW50X25hbm9fdXNkGAMgASgDEiwKCGRlYWRsaW5lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgVkcmFmdBgFIAEoCzIfLm1lZGlhLmV2ZW50LnYxLkdlbmVyYXRpb25FdmVudCIiCg9SZXNlcnZlUmVzcG9uc2USDwoHZ3JhbnRlZBgBIAEoCCI/Cg1TZXR0bGVSZXF1ZXN0Ei4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IhAKDlNldHRsZVJlc3BvbnNlIjsKDlJlbGVhc2VSZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCSIRCg9SZWxlYXNlUmVzcG9uc2UiRgoZUmVzb2x2ZVByb3ZpZGVyS2V5UmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhUKDXByb3ZpZGVyX3NsdWcYAiABKAkiOAoaUmVzb2x2ZVByb3ZpZGVyS2V5UmVzcG9uc2USCgoCaWQYASABKAkSDgoGc2VjcmV0GAIgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_media_account_v1_key, file_media_event_v1_generation_event]);
+  fileDesc("CidtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfaW50ZXJuYWwucHJvdG8SEG1lZGlhLmFjY291bnQudjEiyAIKCVByaW5jaXBhbBISCgphY2NvdW50X2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCRIQCghrZXlfaGFzaBgDIAEoCRIQCghrZXlfbmFtZRgEIAEoCRIrCghrZXlfa2luZBgFIAEoDjIZLm1lZGlhLmFjY291bnQudjEuS2V5S2luZBIqCgZzY29wZXMYBiADKA4yGi5tZWRpYS5hY2NvdW50LnYxLktleVNjb3BlEiIKFXJhdGVfbGltaXRfcGVyX21pbnV0ZRgHIAEoBUgAiAEBEhMKC3JhdGVfYnVja2V0GAggASgJEi4KCmV4cGlyZXNfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDG9yZ2FuaXphdGlvbhgKIAEoCEIYChZfcmF0ZV9saW1pdF9wZXJfbWludXRlIicKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSEAoIa2V5X2hhc2gYASABKAkiRgoUQXV0aGVudGljYXRlUmVzcG9uc2USLgoJcHJpbmNpcGFsGAEgASgLMhsubWVkaWEuYWNjb3VudC52MS5QcmluY2lwYWwi6QEKC1Jlc2VydmF0aW9uEhUKDWdlbmVyYXRpb25faWQYASABKAkSLgoJcHJpbmNpcGFsGAIgASgLMhsubWVkaWEuYWNjb3VudC52MS5QcmluY2lwYWwSFwoPYW1vdW50X25hbm9fdXNkGAMgASgDEhwKFGJ5b2tfYW1vdW50X25hbm9fdXNkGAYgASgDEiwKCGRlYWRsaW5lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgVkcmFmdBgFIAEoCzIfLm1lZGlhLmV2ZW50LnYxLkdlbmVyYXRpb25FdmVudCJFCg5SZXNlcnZlUmVxdWVzdBIzCgxyZXNlcnZhdGlvbnMYASADKAsyHS5tZWRpYS5hY2NvdW50LnYxLlJlc2VydmF0aW9uIkkKD1Jlc2VydmVSZXNwb25zZRI2CghvdXRjb21lcxgBIAMoDjIkLm1lZGlhLmFjY291bnQudjEuUmVzZXJ2YXRpb25PdXRjb21lIkAKDVNldHRsZVJlcXVlc3QSLwoGZXZlbnRzGAEgAygLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IkMKDlNldHRsZVJlc3BvbnNlEjEKCG91dGNvbWVzGAEgAygOMh8ubWVkaWEuYWNjb3VudC52MS5TZXR0bGVPdXRjb21lIj8KDlJlbGVhc2VSZXF1ZXN0Ei0KBWhvbGRzGAEgAygLMh4ubWVkaWEuYWNjb3VudC52MS5SZWxlYXNlZEhvbGQiOQoMUmVsZWFzZWRIb2xkEhUKDWdlbmVyYXRpb25faWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCSIRCg9SZWxlYXNlUmVzcG9uc2UiRgoZUmVzb2x2ZVByb3ZpZGVyS2V5UmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhUKDXByb3ZpZGVyX3NsdWcYAiABKAkiOAoaUmVzb2x2ZVByb3ZpZGVyS2V5UmVzcG9uc2USCgoCaWQYASABKAkSDgoGc2VjcmV0GAIgASgJKvIBChJSZXNlcnZhdGlvbk91dGNvbWUSIwofUkVTRVJWQVRJT05fT1VUQ09NRV9VTlNQRUNJRklFRBAAEh8KG1JFU0VSVkFUSU9OX09VVENPTUVfR1JBTlRFRBABEikKJVJFU0VSVkFUSU9OX09VVENPTUVfQ1JFRElUU19FWEhBVVNURUQQAhIpCiVSRVNFUlZBVElPTl9PVVRDT01FX0tFWV9MSU1JVF9SRUFDSEVEEAMSIAocUkVTRVJWQVRJT05fT1VUQ09NRV9UT09fTEFURRAEEh4KGlJFU0VSVkFUSU9OX09VVENPTUVfQ0xPU0VEEAUqqAEKDVNldHRsZU91dGNvbWUSHgoaU0VUVExFX09VVENPTUVfVU5TUEVDSUZJRUQQABIZChVTRVRUTEVfT1VUQ09NRV9TVE9SRUQQARIfChtTRVRUTEVfT1VUQ09NRV9IT0xEX1VOS05PV04QAhIeChpTRVRUTEVfT1VUQ09NRV9IT0xEX0NMT1NFRBADEhsKF1NFVFRMRV9PVVRDT01FX1JFSkVDVEVEEARiBnByb3RvMw", [file_google_protobuf_timestamp, file_media_account_v1_key, file_media_event_v1_generation_event]);
 
 /**
  * Who a key speaks for. Processes pass it on in their service tokens.
@@ -147,13 +147,13 @@ export const AuthenticateResponseSchema: GenMessage<AuthenticateResponse> = /*@_
   messageDesc(file_media_account_v1_account_internal, 2);
 
 /**
- * Asks to hold credit for a request, before any provider is called. The database's clock decides about `deadline`.
+ * Credit to hold for one request, before any provider is called. The database's clock decides about `deadline`.
  *
- * @generated from message media.account.v1.ReserveRequest
+ * @generated from message media.account.v1.Reservation
  */
-export type ReserveRequest = Message<"media.account.v1.ReserveRequest"> & {
+export type Reservation = Message<"media.account.v1.Reservation"> & {
   /**
-   * The generation id, made by the process that calls, once for each call of its own. Names the hold.
+   * The generation id, made by the process that calls, once for each call of its own. Names the hold. 1 to 64 characters.
    *
    * @generated from field: string generation_id = 1;
    */
@@ -167,14 +167,22 @@ export type ReserveRequest = Message<"media.account.v1.ReserveRequest"> & {
   principal?: Principal | undefined;
 
   /**
-   * The most the request can cost, nano-USD, 0 or more.
+   * The most the request can cost the account, nano-USD, 0 or more.
    *
    * @generated from field: int64 amount_nano_usd = 3;
    */
   amountNanoUsd: bigint;
 
   /**
-   * When the request has ended at the latest; a Reserve that arrives later is refused.
+   * The most that own provider keys may serve of it, at list price, nano-USD, 0 or more; counts against the limit of a
+   * key that includes it.
+   *
+   * @generated from field: int64 byok_amount_nano_usd = 6;
+   */
+  byokAmountNanoUsd: bigint;
+
+  /**
+   * When the request has ended at the latest; a reservation that arrives later is refused.
    *
    * @generated from field: google.protobuf.Timestamp deadline = 4;
    */
@@ -189,24 +197,45 @@ export type ReserveRequest = Message<"media.account.v1.ReserveRequest"> & {
 };
 
 /**
+ * Describes the message media.account.v1.Reservation.
+ * Use `create(ReservationSchema)` to create a new message.
+ */
+export const ReservationSchema: GenMessage<Reservation> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_internal, 3);
+
+/**
+ * Asks to hold credit for requests that came at the same moment.
+ *
+ * @generated from message media.account.v1.ReserveRequest
+ */
+export type ReserveRequest = Message<"media.account.v1.ReserveRequest"> & {
+  /**
+   * 1 to 256, all with different ids. Decided in this order.
+   *
+   * @generated from field: repeated media.account.v1.Reservation reservations = 1;
+   */
+  reservations: Reservation[];
+};
+
+/**
  * Describes the message media.account.v1.ReserveRequest.
  * Use `create(ReserveRequestSchema)` to create a new message.
  */
 export const ReserveRequestSchema: GenMessage<ReserveRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 3);
+  messageDesc(file_media_account_v1_account_internal, 4);
 
 /**
- * Whether credit is held.
+ * What was decided.
  *
  * @generated from message media.account.v1.ReserveResponse
  */
 export type ReserveResponse = Message<"media.account.v1.ReserveResponse"> & {
   /**
-   * True: held, attempts may begin. False: the id is decided for good.
+   * One for each reservation, in their order.
    *
-   * @generated from field: bool granted = 1;
+   * @generated from field: repeated media.account.v1.ReservationOutcome outcomes = 1;
    */
-  granted: boolean;
+  outcomes: ReservationOutcome[];
 };
 
 /**
@@ -214,20 +243,20 @@ export type ReserveResponse = Message<"media.account.v1.ReserveResponse"> & {
  * Use `create(ReserveResponseSchema)` to create a new message.
  */
 export const ReserveResponseSchema: GenMessage<ReserveResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 4);
+  messageDesc(file_media_account_v1_account_internal, 5);
 
 /**
- * Tells how a request ended.
+ * Tells how requests ended.
  *
  * @generated from message media.account.v1.SettleRequest
  */
 export type SettleRequest = Message<"media.account.v1.SettleRequest"> & {
   /**
-   * The whole event; closes the hold of its id.
+   * 1 to 256 whole events with different ids; each closes the hold of its id.
    *
-   * @generated from field: media.event.v1.GenerationEvent event = 1;
+   * @generated from field: repeated media.event.v1.GenerationEvent events = 1;
    */
-  event?: GenerationEvent | undefined;
+  events: GenerationEvent[];
 };
 
 /**
@@ -235,14 +264,20 @@ export type SettleRequest = Message<"media.account.v1.SettleRequest"> & {
  * Use `create(SettleRequestSchema)` to create a new message.
  */
 export const SettleRequestSchema: GenMessage<SettleRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 5);
+  messageDesc(file_media_account_v1_account_internal, 6);
 
 /**
- * The event is stored durably.
+ * What became of the events.
  *
  * @generated from message media.account.v1.SettleResponse
  */
 export type SettleResponse = Message<"media.account.v1.SettleResponse"> & {
+  /**
+   * One for each event, in their order.
+   *
+   * @generated from field: repeated media.account.v1.SettleOutcome outcomes = 1;
+   */
+  outcomes: SettleOutcome[];
 };
 
 /**
@@ -250,16 +285,37 @@ export type SettleResponse = Message<"media.account.v1.SettleResponse"> & {
  * Use `create(SettleResponseSchema)` to create a new message.
  */
 export const SettleResponseSchema: GenMessage<SettleResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 6);
+  messageDesc(file_media_account_v1_account_internal, 7);
 
 /**
- * Gives a hold back: the request ended before its first attempt, or its Reserve has an unknown outcome.
+ * Asks to give holds back: each request ended before its first attempt, or its Reserve has an unknown outcome.
  *
  * @generated from message media.account.v1.ReleaseRequest
  */
 export type ReleaseRequest = Message<"media.account.v1.ReleaseRequest"> & {
   /**
-   * The generation id. An id never heard of is remembered as released.
+   * 1 to 256. An id never heard of is remembered as released.
+   *
+   * @generated from field: repeated media.account.v1.ReleasedHold holds = 1;
+   */
+  holds: ReleasedHold[];
+};
+
+/**
+ * Describes the message media.account.v1.ReleaseRequest.
+ * Use `create(ReleaseRequestSchema)` to create a new message.
+ */
+export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_internal, 8);
+
+/**
+ * A hold to give back.
+ *
+ * @generated from message media.account.v1.ReleasedHold
+ */
+export type ReleasedHold = Message<"media.account.v1.ReleasedHold"> & {
+  /**
+   * The generation id.
    *
    * @generated from field: string generation_id = 1;
    */
@@ -274,14 +330,14 @@ export type ReleaseRequest = Message<"media.account.v1.ReleaseRequest"> & {
 };
 
 /**
- * Describes the message media.account.v1.ReleaseRequest.
- * Use `create(ReleaseRequestSchema)` to create a new message.
+ * Describes the message media.account.v1.ReleasedHold.
+ * Use `create(ReleasedHoldSchema)` to create a new message.
  */
-export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 7);
+export const ReleasedHoldSchema: GenMessage<ReleasedHold> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_internal, 9);
 
 /**
- * The id is decided for good: no Reserve of it will be granted.
+ * Every id is decided for good: no Reserve of it will be granted.
  *
  * @generated from message media.account.v1.ReleaseResponse
  */
@@ -293,7 +349,7 @@ export type ReleaseResponse = Message<"media.account.v1.ReleaseResponse"> & {
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 8);
+  messageDesc(file_media_account_v1_account_internal, 10);
 
 /**
  * Asks for an account's own key at a provider.
@@ -321,7 +377,7 @@ export type ResolveProviderKeyRequest = Message<"media.account.v1.ResolveProvide
  * Use `create(ResolveProviderKeyRequestSchema)` to create a new message.
  */
 export const ResolveProviderKeyRequestSchema: GenMessage<ResolveProviderKeyRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 9);
+  messageDesc(file_media_account_v1_account_internal, 11);
 
 /**
  * The key, or none.
@@ -349,5 +405,122 @@ export type ResolveProviderKeyResponse = Message<"media.account.v1.ResolveProvid
  * Use `create(ResolveProviderKeyResponseSchema)` to create a new message.
  */
 export const ResolveProviderKeyResponseSchema: GenMessage<ResolveProviderKeyResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_internal, 10);
+  messageDesc(file_media_account_v1_account_internal, 12);
+
+/**
+ * What was decided about a reservation. The same id again answers what was decided before.
+ *
+ * @generated from enum media.account.v1.ReservationOutcome
+ */
+export const ReservationOutcome = {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Held: attempts may begin.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_GRANTED = 1;
+   */
+  GRANTED: 1,
+
+  /**
+   * Refused for good: the balance less what is held is short.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_CREDITS_EXHAUSTED = 2;
+   */
+  CREDITS_EXHAUSTED: 2,
+
+  /**
+   * Refused for good: the key's limit is reached.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_KEY_LIMIT_REACHED = 3;
+   */
+  KEY_LIMIT_REACHED: 3,
+
+  /**
+   * Refused for good: its deadline has passed.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_TOO_LATE = 4;
+   */
+  TOO_LATE: 4,
+
+  /**
+   * The id was released or closed before.
+   *
+   * @generated from enum value: RESERVATION_OUTCOME_CLOSED = 5;
+   */
+  CLOSED: 5,
+} as const;
+
+/**
+ * What was decided about a reservation. The same id again answers what was decided before.
+ *
+ * @generated from enum media.account.v1.ReservationOutcome
+ */
+export type ReservationOutcome = (typeof ReservationOutcome)[keyof typeof ReservationOutcome] | UnknownEnum;
+
+/**
+ * Describes the enum media.account.v1.ReservationOutcome.
+ */
+export const ReservationOutcomeSchema: GenEnum<ReservationOutcome> = /*@__PURE__*/
+  enumDesc(file_media_account_v1_account_internal, 0);
+
+/**
+ * What became of an event. Only STORED makes it durable here.
+ *
+ * @generated from enum media.account.v1.SettleOutcome
+ */
+export const SettleOutcome = {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Stored, now or before.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_STORED = 1;
+   */
+  STORED: 1,
+
+  /**
+   * No hold has its id: nothing was stored or debited.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_HOLD_UNKNOWN = 2;
+   */
+  HOLD_UNKNOWN: 2,
+
+  /**
+   * Its hold was refused or released: nothing was stored or debited.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_HOLD_CLOSED = 3;
+   */
+  HOLD_CLOSED: 3,
+
+  /**
+   * The event is malformed or older than what is remembered: nothing was stored or debited.
+   *
+   * @generated from enum value: SETTLE_OUTCOME_REJECTED = 4;
+   */
+  REJECTED: 4,
+} as const;
+
+/**
+ * What became of an event. Only STORED makes it durable here.
+ *
+ * @generated from enum media.account.v1.SettleOutcome
+ */
+export type SettleOutcome = (typeof SettleOutcome)[keyof typeof SettleOutcome] | UnknownEnum;
+
+/**
+ * Describes the enum media.account.v1.SettleOutcome.
+ */
+export const SettleOutcomeSchema: GenEnum<SettleOutcome> = /*@__PURE__*/
+  enumDesc(file_media_account_v1_account_internal, 1);
 

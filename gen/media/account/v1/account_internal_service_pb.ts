@@ -31,8 +31,7 @@ export const AccountInternalService: GenService<{
     output: typeof AuthenticateResponseSchema;
   },
   /**
-   * Holds credit. The same id again answers what was decided. Errors: failed_precondition (balance or key limit),
-   * deadline_exceeded (its deadline has passed).
+   * Holds credit. The same id again answers what was decided. Errors: invalid_argument.
    *
    * @generated from rpc media.account.v1.AccountInternalService.Reserve
    */
@@ -42,7 +41,7 @@ export const AccountInternalService: GenService<{
     output: typeof ReserveResponseSchema;
   },
   /**
-   * Stores the event and closes its hold at what it cost. Repeating it changes nothing.
+   * Stores events and closes their holds at what they cost. Repeating it changes nothing. Errors: invalid_argument.
    *
    * @generated from rpc media.account.v1.AccountInternalService.Settle
    */
@@ -52,7 +51,7 @@ export const AccountInternalService: GenService<{
     output: typeof SettleResponseSchema;
   },
   /**
-   * Gives a hold back. Repeating it changes nothing.
+   * Gives holds back. Repeating it changes nothing. Errors: invalid_argument.
    *
    * @generated from rpc media.account.v1.AccountInternalService.Release
    */

@@ -41,7 +41,10 @@ export function connectDatabase<DB>(options: DatabaseOptions): Kysely<DB> {
     ...limits,
   });
   // A connection that breaks emits on the pool while idle and only on itself while in use.
-  pool.on("error", (error) => log.warn({ err: error, schema }, "idle database connection broke"));
+  pool.on("error", (error) => {
+    // A pool that ends does not wait until its connections have gone.
+    if (!pool.ending) log.warn({ err: error, schema }, "idle database connection broke");
+  });
   pool.on("connect", (client) => {
     client.on("error", (error) => log.debug({ err: error, schema }, "database connection broke"));
   });

@@ -117,7 +117,7 @@ export function findCycles(imports: readonly Import[]): string[] {
   return cycles;
 }
 
-/** Packages and the only places that may import them; a place ends with a slash for a folder. */
+/** Packages and the only places that may import them: files, folders (with a slash), or beginnings of a name (`x-`). */
 export type PackageImporters = Readonly<Record<string, readonly string[]>>;
 
 /** Imports of packages in places that may not, of packages without an entry, and entries that are no dependency. */
@@ -136,7 +136,7 @@ export function checkPackages(
     if (target !== undefined || specifier.startsWith("node:") || isDevelopmentFile(from)) continue;
     const name = packageOf(specifier);
     const places = importers[name] ?? [];
-    if (!places.some((place) => (place.endsWith("/") ? from.startsWith(place) : from === place))) {
+    if (!places.some((place) => (/[/-]$/.test(place) ? from.startsWith(place) : from === place))) {
       findings.push(`${from}:${line}: must not import ${name}`);
     }
   }

@@ -1,0 +1,89 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import type { Log } from "../runtime/log.ts";
+
+/** What to hear of a database. */
+export interface NotificationOptions {
+  readonly url: string;
+  /** Lower-case letters, digits and underscores. */
+  readonly channel: string;
+  readonly log: Log;
+  onNotification(payload: string): void;
+  /** Called each time that hearing begins: what was notified before was missed. */
+  onListening(): void;
+}
+
+/** A subscription to a channel. */
+export interface Notifications {
+  close(): Promise<void>;
+}
+
+const reconnectMs = 1000;
+const connectTimeoutMs = 5000;
+const keepAliveAfterMs = 10_000;
+
+/**
+ * Hears what is notified on a channel, over one connection of its own. Returns at once; a connection that can't be made
+ * or breaks is made again, second after second, until `close`.
+ */
+export function listenForNotifications(options: NotificationOptions): Notifications {
+  if (!/^[a-z_][a-z0-9_]*$/.test(options.channel)) throw new Error(`not a plain name: ${options.channel}`);
+  const closing = new AbortController();
+  const ended = listen(options, closing.signal);
+  return {
+    close() {
+      closing.abort();
+      return ended;
+    },
+  };
+}
+
+async function listen(options: NotificationOptions, closing: AbortSignal): Promise<void> {
+  let away = false;
+  while (!closing.aborted) {
+    try {
+      await listenOnce(options, closing, () => {
+        if (away) options.log.info({ channel: options.channel }, "database notifications are back");
+        away = false;
+      });
+    } catch (thrown) {
+      if (!away)
+        options.log.warn({ err: thrown, channel: options.channel }, "database notifications are away");
+      away = true;
+    }
+    await delay(reconnectMs, undefined, { signal: closing }).catch(() => undefined);
+  }
+}
+
+/** Resolves when told to close; rejects when the connection can't be made or breaks. */
+async function listenOnce(
+  { url, channel, onNotification, onListening }: NotificationOptions,
+  closing: AbortSignal,
+  onConnected: () => void,
+): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: `media-gateway ${channel}`,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  const end = Promise.withResolvers<void>();
+  // Also when nobody awaits it yet.
+  end.promise.catch(() => undefined);
+  client.on("error", end.reject);
+  client.on("end", () => end.reject(new Error("the connection ended")));
+  client.on("notification", ({ payload }) => onNotification(payload ?? ""));
+  const onClosing = () => end.resolve();
+  closing.addEventListener("abort", onClosing, { once: true });
+  try {
+    await client.connect();
+    await client.query(`LISTEN ${channel}`);
+    onConnected();
+    onListening();
+    await end.promise;
+  } finally {
+    closing.removeEventListener("abort", onClosing);
+    await client.end().catch(() => undefined);
+  }
+}

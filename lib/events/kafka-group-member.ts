@@ -1,0 +1,79 @@
+import type { Kafka } from "kafkajs";
+import type { Log } from "../runtime/log.ts";
+import type { BusConsumer, ConsumeOptions } from "./bus.ts";
+import { KafkaMember } from "./kafka-member.ts";
+import { RetryPause } from "./retry-pause.ts";
+
+/** What a member of a group works with. */
+export interface KafkaGroupMemberOptions {
+  /** Makes a client for one membership. */
+  readonly openClient: () => Kafka;
+  readonly consume: ConsumeOptions;
+  readonly sessionTimeoutMs: number;
+  readonly log: Log;
+}
+
+/** Members hear of a broker with each heartbeat, idle ones at least each second. */
+const connectedWithinMs = 5000;
+
+/** A member of a group that joins again whenever its membership breaks, until it leaves. */
+export class KafkaGroupMember implements BusConsumer {
+  readonly #options: KafkaGroupMemberOptions;
+  readonly #leaving = new AbortController();
+  readonly #pause = new RetryPause(200, 5000);
+  readonly #ended: Promise<void>;
+  #member: KafkaMember | undefined;
+
+  constructor(options: KafkaGroupMemberOptions) {
+    this.#options = options;
+    this.#ended = this.#run();
+  }
+
+  get connected(): boolean {
+    const silentMs = this.#member?.silentMs ?? Number.POSITIVE_INFINITY;
+    return silentMs < Math.max(connectedWithinMs, this.#options.sessionTimeoutMs / 2);
+  }
+
+  get lag(): number | undefined {
+    return this.connected ? this.#member?.lag : undefined;
+  }
+
+  async leave(): Promise<void> {
+    this.#leaving.abort();
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#leaving;
+    const left = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve(), { once: true }),
+    );
+    while (!signal.aborted) {
+      await this.#beMember(left);
+      await this.#pause.wait(signal);
+    }
+  }
+
+  async #beMember(left: Promise<void>): Promise<void> {
+    const { openClient, consume, sessionTimeoutMs, log } = this.#options;
+    const { topic, group } = consume;
+    const member = new KafkaMember({ ...consume, client: openClient(), sessionTimeoutMs, log });
+    this.#member = member;
+    try {
+      await Promise.race([left, member.broken, this.#join(member)]);
+      await Promise.race([left, member.broken]);
+    } catch (thrown) {
+      if (!this.#pause.failing)
+        log.warn({ err: thrown, topic, group }, "not in the group; joining is tried again");
+    }
+    this.#member = undefined;
+    await member.leave();
+  }
+
+  async #join(member: KafkaMember): Promise<void> {
+    const { consume, log } = this.#options;
+    await member.join();
+    this.#pause.reset();
+    log.info({ topic: consume.topic, group: consume.group }, "in the group");
+  }
+}

@@ -1,0 +1,60 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { sql } from "kysely";
+import type { Log } from "../runtime/log.ts";
+import type { BusDatabase } from "./postgres-bus-tables.ts";
+
+/** Most messages that one statement deletes. */
+const maxStepMessages = 1000;
+
+/**
+ * Deletes messages that are older than their topic keeps them, again and again until the signal fires, in small steps.
+ * As on Kafka it does not matter whether a group has read them: a reader that finds them gone says so on its log.
+ */
+export async function deleteOldMessages(options: {
+  readonly database: BusDatabase;
+  readonly log: Log;
+  readonly intervalMs: number;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { database, log, intervalMs, signal } = options;
+  while (!signal.aborted) {
+    await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+    try {
+      if (!signal.aborted) await deleteOnce(database, signal);
+    } catch (thrown) {
+      log.warn({ err: thrown }, "old messages can't be deleted yet");
+    }
+  }
+}
+
+async function deleteOnce(database: BusDatabase, signal: AbortSignal): Promise<void> {
+  const partitions = await database
+    .selectFrom("partition")
+    .innerJoin("topic", "topic.name", "partition.topic")
+    .where("topic.retention_ms", "is not", null)
+    .select(["partition.id", "topic.retention_ms"])
+    .execute();
+  for (const { id, retention_ms } of partitions) {
+    while (!signal.aborted && (await deleteStep(database, id, retention_ms ?? 0n)) === maxStepMessages);
+  }
+}
+
+/** Looks at the oldest messages only, and returns how many it deleted. */
+async function deleteStep(database: BusDatabase, partitionId: number, retentionMs: bigint): Promise<number> {
+  const { rows } = await sql<{ messages: number }>`
+    WITH oldest AS (
+      SELECT message_offset, appended_at FROM message WHERE partition_id = ${partitionId}
+      ORDER BY message_offset LIMIT ${maxStepMessages}
+    ), deleted AS (
+      DELETE FROM message USING oldest
+      WHERE partition_id = ${partitionId} AND message.message_offset = oldest.message_offset
+        AND oldest.appended_at < now() - ${retentionMs} * interval '1 ms'
+      RETURNING message.message_offset
+    ), counted AS (
+      SELECT count(*)::integer AS messages, max(message_offset) + 1 AS first_offset FROM deleted
+    )
+    UPDATE partition SET first_offset = greatest(partition.first_offset, counted.first_offset)
+    FROM counted WHERE id = ${partitionId} AND messages > 0
+    RETURNING messages`.execute(database);
+  return rows[0]?.messages ?? 0;
+}

@@ -1,0 +1,18 @@
+import { randomUUID } from "node:crypto";
+import { beforeEach } from "vitest";
+import { describeBus } from "../../lib/events/bus.suite.ts";
+import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { needKafka, testKafka } from "../support/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka-broker.ts";
+
+beforeEach((context) => needKafka(context));
+
+describeBus("the bus on Kafka", async () => {
+  const { brokers } = kafkaUnavailable() === undefined ? await testKafka() : { brokers: [] };
+  const connection = { brokers, ssl: false };
+  return {
+    open: () => createKafkaBus({ connection, clientId: `test-${randomUUID()}`, log: silentLog }),
+    close: async () => undefined,
+  };
+});

@@ -122,6 +122,15 @@ describe("the first that speaks wins", () => {
     expect(scene.events).toEqual(["begin a", "abort a", `health a ${kind}`, "begin b", "health b succeeded"]);
   });
 
+  test("after an engine that is full, which says nothing about its health", async () => {
+    const scene = new Scene({ a: "engine_full", b: "speaks" });
+    expect((await scene.run()).value).toBe("voice of b");
+    expect(scene.events).toEqual([
+      ...["begin a", "abort a", "health a given up"],
+      ...["begin b", "health b succeeded"],
+    ]);
+  });
+
   test("after one that takes too long, which is not waited for", async () => {
     const scene = new Scene({ a: "hangs", b: "speaks" });
     const running = scene.run();
@@ -280,7 +289,7 @@ describe("when all have failed the reason is", () => {
     ["that of a final failure", ["timeout", "content_policy", "speaks"], ErrorReason.CONTENT_POLICY],
     ["nothing_to_speak when there is nothing", ["nothing_to_speak"], ErrorReason.NOTHING_TO_SPEAK],
     ["the last one's", ["timeout", "bad_answer", "network"], ErrorReason.PROVIDER_FAILED],
-    ["overload when all are overloaded", ["overloaded", "overloaded"], ErrorReason.PROVIDER_OVERLOADED],
+    ["overload when all are overloaded", ["overloaded", "engine_full"], ErrorReason.PROVIDER_OVERLOADED],
     [
       "overload when all are overloaded or rest",
       ["overloaded", { rests: 1 }],

@@ -12,13 +12,14 @@ import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../gen/media/event/v1/generation_event_pb.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { type AttemptFailure, DomainError } from "../lib/runtime/domain-error.ts";
+import { type Candidate, healthIdOf, speaksForEndpoint } from "./candidate.ts";
 import type { Endpoint } from "./catalog.ts";
 import { ProviderError, type ProviderErrorKind } from "./contract.ts";
 import type { AdmittedAttempt, EndpointHealth } from "./endpoint-health.ts";
 import { firstOutput } from "./first-output.ts";
 
 /** What must be known of an endpoint to try it and to tell of it. */
-export type AttemptEndpoint = Pick<Endpoint, "id" | "providerSlug" | "providerName">;
+export type AttemptEndpoint = Candidate<Pick<Endpoint, "id" | "providerSlug" | "providerName">>;
 
 /** One try at one endpoint, as usage records tell it. */
 export interface AttemptRecord<E extends AttemptEndpoint = AttemptEndpoint> {
@@ -84,7 +85,7 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
   for (const endpoint of candidates) {
     const stop = giveUp(options);
     if (stop !== undefined) throw stopped(stop.reason, records);
-    const admission = health.admit(endpoint.id);
+    const admission = health.admit(healthIdOf(endpoint));
     if (!admission.admitted) {
       waitsMs.push(admission.retryAfterMs);
       continue;
@@ -159,7 +160,7 @@ async function runAttempt<E extends AttemptEndpoint, T>(
     await admitted.succeeded(firstOutputMs);
     return { won: true, value, record: { ...begun, firstOutputMs, durationMs: firstOutputMs } };
   } catch (error) {
-    if (error instanceof ProviderError) await admitted.failed(error);
+    if (speaksForEndpoint(endpoint, error)) await admitted.failed(error);
     return { won: false, error, record: endAttempt(begun, endOf(error), clock) };
   } finally {
     admitted.givenUp();
@@ -227,6 +228,7 @@ const reasonByKind: Readonly<Record<ProviderErrorKind, ErrorReason>> = {
   content_policy: ErrorReason.CONTENT_POLICY,
   credentials: ErrorReason.PROVIDER_CREDENTIALS,
   overloaded: ErrorReason.PROVIDER_OVERLOADED,
+  engine_full: ErrorReason.PROVIDER_OVERLOADED,
   timeout: ErrorReason.TIMED_OUT,
   network: ErrorReason.PROVIDER_FAILED,
   upstream: ErrorReason.PROVIDER_FAILED,

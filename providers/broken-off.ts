@@ -3,16 +3,24 @@ import { Outcome } from "../gen/media/event/v1/generation_event_pb.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
-import { type AttemptRecord, endAttempt, reasonOfProviderError, toAttemptFailure } from "./attempt.ts";
+import {
+  type AttemptEnd,
+  type AttemptEndpoint,
+  type AttemptRecord,
+  endAttempt,
+  reasonOfProviderError,
+  toAttemptFailure,
+} from "./attempt.ts";
 import { logAttempt } from "./attempt-log.ts";
+import { healthIdOf, speaksForEndpoint } from "./candidate.ts";
 import { ProviderError } from "./contract.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
 /** An answer that broke off after its first output. */
-export interface BrokenAnswer {
+export interface BrokenAnswer<E extends AttemptEndpoint> {
   readonly thrown: unknown;
   /** All attempts in their order; the last one is the winner's. */
-  readonly attempts: readonly AttemptRecord[];
+  readonly attempts: readonly AttemptRecord<E>[];
   /** Whether one of our own time limits ended it. */
   readonly timedOut: boolean;
   /** Whether that was while output of the upstream was awaited. */
@@ -25,31 +33,56 @@ export interface BrokenAnswer {
   readonly log: Log;
 }
 
+/** What a broken answer means. */
+export interface BrokenOff<E extends AttemptEndpoint> {
+  readonly error: DomainError;
+  /** All attempts in their order, all of them ended. */
+  readonly attempts: readonly AttemptRecord<E>[];
+}
+
 /**
  * What a failure after the first output means for the caller. A failure of the provider is logged and speaks for the
  * health of its endpoint; the attempts of the error are all that there were.
  */
-export function brokenOff(answer: BrokenAnswer): DomainError {
-  const { thrown, attempts, timedOut, upstreamSlow, cancelled, generationId, health, clock, log } = answer;
+export function brokenOff<E extends AttemptEndpoint>(answer: BrokenAnswer<E>): BrokenOff<E> {
+  const { attempts, health, clock, generationId, log } = answer;
+  const failure = failureOf(answer);
+  const lastEnded = (end: AttemptEnd) =>
+    attempts.map((record, index) =>
+      index === attempts.length - 1 ? endAttempt(record, end, clock) : record,
+    );
+  if (failure instanceof DomainError) {
+    const outcome = failure.reason === ErrorReason.CANCELLED ? Outcome.CANCELLED : Outcome.FAILED;
+    return { error: failure, attempts: lastEnded({ outcome, reason: failure.reason }) };
+  }
+  const reason = reasonOfProviderError(failure);
+  const ended = lastEnded({
+    outcome: Outcome.FAILED,
+    reason,
+    providerStatus: failure.status ?? 0,
+    error: failure,
+  });
+  const winner = ended.at(-1);
+  if (winner !== undefined) {
+    if (speaksForEndpoint(winner.endpoint, failure)) {
+      void health.recordFailure(healthIdOf(winner.endpoint), failure);
+    }
+    logAttempt(log, generationId, winner);
+  }
+  const error = new DomainError(reason, "the provider failed during its answer", {
+    cause: failure,
+    attempts: ended.map(toAttemptFailure),
+  });
+  return { error, attempts: ended };
+}
+
+/** A failure of the provider as ProviderError; what is not the provider's as DomainError. */
+function failureOf({ thrown, timedOut, upstreamSlow, cancelled }: BrokenAnswer<AttemptEndpoint>) {
   if (cancelled && !timedOut) return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
   // The caller took the answer too slowly: that says nothing about the provider.
   if (timedOut && !upstreamSlow) {
     return new DomainError(ErrorReason.TIMED_OUT, "the answer was not taken in time", { cause: thrown });
   }
-  const error = timedOut
-    ? new ProviderError("timeout", "the answer did not end in time", { cause: thrown })
-    : thrown;
-  if (!(error instanceof ProviderError)) return DomainError.from(error);
-  const winner = attempts.at(-1);
-  const reason = reasonOfProviderError(error);
-  const end = { outcome: Outcome.FAILED, reason, providerStatus: error.status ?? 0, error };
-  const ended = winner === undefined ? [] : [endAttempt(winner, end, clock)];
-  for (const record of ended) {
-    void health.recordFailure(record.endpoint.id, error);
-    logAttempt(log, generationId, record);
-  }
-  return new DomainError(reason, "the provider failed during its answer", {
-    cause: error,
-    attempts: [...attempts.slice(0, -1), ...ended].map(toAttemptFailure),
-  });
+  if (timedOut) return new ProviderError("timeout", "the answer did not end in time", { cause: thrown });
+  return thrown instanceof ProviderError ? thrown : DomainError.from(thrown);
 }

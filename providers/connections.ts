@@ -1,25 +1,32 @@
 import { ConfigError, type ConfigSpec, httpUrlVar, readConfig, textVar } from "../lib/runtime/config.ts";
-import type { ProviderConnection, ProviderManifest } from "./contract.ts";
+import type { ProviderManifest } from "./contract.ts";
+
+/** How the operator has set up a provider. */
+export interface OperatorConnection {
+  readonly baseUrl: string;
+  /** Empty for providers that need none; undefined where the provider is off but for accounts' own keys. */
+  readonly apiKey: string | undefined;
+}
 
 /**
- * The operator's connection to each provider that is on, by slug, from `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`
- * (the slug in capitals, dashes as underscores). A provider that needs a key and has none is off and not in the map.
- * Throws ConfigError, one line that names the malformed variables; no value stands in it.
+ * The operator's connection to each provider, by slug, from `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL` (the slug in
+ * capitals, dashes as underscores). A provider that needs a key and has none is off. Throws ConfigError, one line that
+ * names the malformed variables; no value stands in it.
  */
 export function readConnections(
   manifests: readonly ProviderManifest[],
   environment: NodeJS.ProcessEnv,
-): ReadonlyMap<string, ProviderConnection> {
+): ReadonlyMap<string, OperatorConnection> {
   const values = readVariables(manifests, environment);
-  const connections = new Map<string, ProviderConnection>();
+  const connections = new Map<string, OperatorConnection>();
   for (const { slug, needsKey, defaultBaseUrl } of manifests) {
     const apiKey = values[keyVariable(slug)]?.trim() ?? "";
-    if (needsKey && apiKey === "") continue;
     // Anything else can't stand in a header.
     if (!/^[\x21-\x7e]*$/.test(apiKey)) {
       throw new ConfigError(`configuration: ${keyVariable(slug)} must be printable ASCII without blanks`);
     }
-    connections.set(slug, { baseUrl: values[baseUrlVariable(slug)] ?? defaultBaseUrl, apiKey });
+    const baseUrl = values[baseUrlVariable(slug)] ?? defaultBaseUrl;
+    connections.set(slug, { baseUrl, apiKey: needsKey && apiKey === "" ? undefined : apiKey });
   }
   return connections;
 }

@@ -23,8 +23,10 @@ export type ProviderErrorKind =
   | "content_policy"
   /** The upstream refuses our credentials, plan or balance. */
   | "credentials"
-  /** The upstream limits or sheds load (its 429, 503 with retry-after, 529), or our own engine is full. */
+  /** The upstream limits or sheds load (its 429, 503 with retry-after, 529). */
   | "overloaded"
+  /** Our own engine has as much to do as it takes. That is soon over: no reason to leave the endpoint alone. */
+  | "engine_full"
   /** The upstream was too slow: its own time-out status, or one of our deadlines. */
   | "timeout"
   /** No connection, or it broke before the end. */
@@ -48,6 +50,7 @@ export interface ProviderErrorOptions {
 const retryableKinds: ReadonlySet<ProviderErrorKind> = new Set([
   "credentials",
   "overloaded",
+  "engine_full",
   "timeout",
   "network",
   "upstream",

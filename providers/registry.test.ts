@@ -1,7 +1,10 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
 import type { ImageAdapter, Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
-import { builtInProviders, createProviders } from "./registry.ts";
+import { builtInProviders, createProviders, openProviders } from "./registry.ts";
 
 const http: ProviderHttp = { request: () => Promise.reject(new Error("no upstream here")) };
 const adapter: SpeechAdapter = { synthesize: () => Promise.reject(new Error("not asked here")) };
@@ -94,6 +97,23 @@ describe("createProviders", () => {
     expect(on).toContain("local");
     await providers.close();
   });
+});
+
+test("the operator's catalogue files replace those of the same name that come along", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "catalog-"));
+  try {
+    await writeFile(join(directory, "local.yaml"), "provider: { slug: local, name: Local }");
+    const modelsOf = async (catalogDirectory: string | undefined) => {
+      const opened = await openProviders({ environment: {}, catalogDirectory, log: silentLog });
+      await opened.close();
+      return opened.catalog.speechModels().map(({ id }) => id);
+    };
+    const builtIn = await modelsOf(undefined);
+    expect(builtIn).toContain("local/flite");
+    expect(await modelsOf(directory)).toEqual(builtIn.filter((id) => !id.startsWith("local/")));
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 test("no two built-in providers share a slug", () => {

@@ -1,4 +1,7 @@
+import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { Catalog } from "./catalog.ts";
+import { builtInCatalogDirectory, loadCatalog } from "./catalog-load.ts";
 import { keyVariable, readConnections } from "./connections.ts";
 import type {
   ImageAdapter,
@@ -14,13 +17,13 @@ import { openai } from "./openai/index.ts";
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
 export const builtInProviders: readonly ProviderManifest[] = [local, openai];
 
-/** A speech adapter and how it reaches its upstream with the operator's credential. */
+/** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {
   readonly adapter: SpeechAdapter;
   readonly connection: ProviderConnection;
 }
 
-/** An image adapter and how it reaches its upstream with the operator's credential. */
+/** An image adapter and how it reaches its upstream. */
 export interface ConnectedImage {
   readonly adapter: ImageAdapter;
   readonly connection: ProviderConnection;
@@ -32,10 +35,17 @@ export interface ProviderSet {
   readonly slugs: readonly string[];
   /** Whether the operator has switched it on; false for slugs that are not built in. */
   isOn(slug: string): boolean;
-  /** The speech adapter of a provider that is on, made when first asked for. Throws when it is off or speaks not. */
-  speech(slug: string): ConnectedSpeech;
-  /** The image adapter of a provider that is on, made when first asked for. Throws when it is off or draws not. */
-  image(slug: string): ConnectedImage;
+  /** The providers to which an account may bring its own key. */
+  readonly ownKeySlugs: readonly string[];
+  /** Whether an account may bring its own key to a provider; false for slugs that are not built in. */
+  takesOwnKeys(slug: string): boolean;
+  /**
+   * A provider's speech adapter, made when first asked for, with the operator's credential or an account's own. Throws
+   * when it speaks not, or is off and no own key is given.
+   */
+  speech(slug: string, ownKey?: string): ConnectedSpeech;
+  /** The same of a provider's image adapter. */
+  image(slug: string, ownKey?: string): ConnectedImage;
   /** Ends what the adapters own. No call may be under way or follow. */
   close(): Promise<void>;
 }
@@ -56,7 +66,7 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
   const bySlug = new Map(manifests.map((manifest) => [manifest.slug, manifest]));
   const running = new Map<string, Provider>();
   for (const { slug } of manifests) {
-    if (!connections.has(slug))
+    if (connections.get(slug)?.apiKey === undefined)
       log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
   }
   const run = (slug: string): Provider | undefined => {
@@ -64,17 +74,24 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     if (provider !== undefined) running.set(slug, provider);
     return provider;
   };
+  const connect = (slug: string, ownKey: string | undefined): ProviderConnection | undefined => {
+    const { baseUrl, apiKey = ownKey } = connections.get(slug) ?? {};
+    if (baseUrl === undefined || apiKey === undefined) return undefined;
+    return { baseUrl, apiKey: ownKey ?? apiKey };
+  };
   return {
     slugs: [...bySlug.keys()],
-    isOn: (slug) => connections.has(slug),
-    speech: (slug) => {
-      const connection = connections.get(slug);
+    ownKeySlugs: manifests.filter(({ needsKey }) => needsKey).map(({ slug }) => slug),
+    isOn: (slug) => connections.get(slug)?.apiKey !== undefined,
+    takesOwnKeys: (slug) => bySlug.get(slug)?.needsKey === true,
+    speech: (slug, ownKey) => {
+      const connection = connect(slug, ownKey);
       const adapter = connection === undefined ? undefined : run(slug)?.speech;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't speak`);
       return { adapter, connection };
     },
-    image: (slug) => {
-      const connection = connections.get(slug);
+    image: (slug, ownKey) => {
+      const connection = connect(slug, ownKey);
       const adapter = connection === undefined ? undefined : run(slug)?.image;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };
@@ -86,6 +103,42 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
       running.clear();
       const failures = ended.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
       if (failures.length > 0) throw new AggregateError(failures, "closing providers failed");
+    },
+  };
+}
+
+/** What providers and their catalogue are opened with. */
+export interface OpenProvidersOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  /** A directory of catalogue files that replace built-in ones of the same name, or add to them. */
+  readonly catalogDirectory: string | undefined;
+  readonly log: Log;
+}
+
+/** The providers of a process and the models that they offer. */
+export interface OpenProviders {
+  readonly providers: ProviderSet;
+  readonly catalog: Catalog;
+  /** Ends what adapters own, then their connections. No call may be under way or follow. */
+  close(): Promise<void>;
+}
+
+/** Reads the catalogue and which providers are on. Throws ConfigError. */
+export async function openProviders(options: OpenProvidersOptions): Promise<OpenProviders> {
+  const { environment, catalogDirectory, log } = options;
+  const http = createOutboundHttp();
+  const providers = createProviders({ environment, http, log });
+  const directories = [
+    builtInCatalogDirectory,
+    ...(catalogDirectory === undefined ? [] : [catalogDirectory]),
+  ];
+  const catalog = await loadCatalog({ directories, providerSlugs: providers.slugs });
+  return {
+    providers,
+    catalog,
+    async close() {
+      await providers.close();
+      await http.close();
     },
   };
 }

@@ -1,15 +1,16 @@
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { type ProviderPreferences, ProviderSort } from "../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
+import { type Candidate, healthIdOf } from "./candidate.ts";
 import type { Endpoint } from "./catalog.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
 /** What the router must know of an endpoint. */
-export type RoutableEndpoint = Pick<Endpoint, "id" | "providerSlug">;
+export type RoutableEndpoint = Candidate<Pick<Endpoint, "id" | "providerSlug">>;
 
 /** What decides about candidates. */
 export interface RouteOptions<E extends RoutableEndpoint> {
-  /** All endpoints of the model whose providers are on, in the catalogue's order of preference. */
+  /** All candidates of the model, in the catalogue's order of preference, those by own keys first. */
   readonly endpoints: readonly E[];
   /** Undefined: no preference. */
   readonly preferences: Omit<ProviderPreferences, "options" | "$typeName" | "$unknown"> | undefined;
@@ -21,7 +22,7 @@ export interface RouteOptions<E extends RoutableEndpoint> {
 }
 
 /**
- * The endpoints that may serve a request, best first; at least one. Those of `order` come first, then by `sort`, then
+ * The endpoints that may serve a request, best first; at least one. Own keys come before the operator's, then those of `order`, then by `sort`, then
  * as the catalogue has them; an endpoint of unknown speed goes before known ones, so that it gets known. Endpoints with
  * an open breaker are left out. Throws DomainError: `no_endpoint_left` after `only` and `ignore`, `unsupported_parameter` with
  * the issues of the endpoint that comes closest, `provider_overloaded` when every breaker is open.
@@ -36,8 +37,8 @@ export function routeCandidates<E extends RoutableEndpoint>(options: RouteOption
     );
   }
   const able = ableEndpoints(wanted, options);
-  const readings = new Map(able.map((endpoint) => [endpoint.id, health.read(endpoint.id)]));
-  const waitOf = ({ id }: E) => readings.get(id)?.retryAfterMs ?? 0;
+  const readings = new Map(able.map((endpoint) => [endpoint, health.read(healthIdOf(endpoint))]));
+  const waitOf = (endpoint: E) => readings.get(endpoint)?.retryAfterMs ?? 0;
   const healthy = able.filter((endpoint) => waitOf(endpoint) === 0);
   if (healthy.length === 0) {
     throw new DomainError(
@@ -79,8 +80,18 @@ function rank<E extends RoutableEndpoint>(endpoints: readonly E[], options: Rout
   const key = sortKey(options);
   return endpoints
     .map((endpoint) => ({ endpoint, place: placeIn(order, endpoint.providerSlug), key: key(endpoint) }))
-    .sort((one, other) => one.place - other.place || compare(one.key, other.key))
+    .sort(
+      (one, other) =>
+        credentialRank(one.endpoint) - credentialRank(other.endpoint) ||
+        one.place - other.place ||
+        compare(one.key, other.key),
+    )
     .map(({ endpoint }) => endpoint);
+}
+
+/** What an account's own key serves costs it least, so own keys go first whatever else is wished. */
+function credentialRank({ ownKey }: RoutableEndpoint): number {
+  return ownKey === undefined ? 1 : 0;
 }
 
 function placeIn(order: readonly string[], slug: string): number {
@@ -95,9 +106,9 @@ function sortKey<E extends RoutableEndpoint>(options: RouteOptions<E>): (endpoin
     case ProviderSort.PRICE:
       return (endpoint) => options.price(endpoint);
     case ProviderSort.LATENCY:
-      return ({ id }) => health.read(id).firstOutputMs ?? -Infinity;
+      return (endpoint) => health.read(healthIdOf(endpoint)).firstOutputMs ?? -Infinity;
     case ProviderSort.THROUGHPUT:
-      return ({ id }) => -(health.read(id).unitsPerSecond ?? Infinity);
+      return (endpoint) => -(health.read(healthIdOf(endpoint)).unitsPerSecond ?? Infinity);
     default:
       return () => 0;
   }

@@ -35,6 +35,11 @@ export function usdNumber(nanoUsd: bigint): number {
   return Number(formatUsd(nanoUsd));
 }
 
+/** So many percent of an amount, nano-USD, rounded up; `percent` is a whole number. */
+export function percentOf(nanoUsd: bigint, percent: number): bigint {
+  return (nanoUsd * BigInt(percent) + 99n) / 100n;
+}
+
 /** So many units at one price. */
 export interface PricedUnits {
   /** Nano-USD per million units, not negative. */

@@ -284,7 +284,7 @@ describe("what it refuses", () => {
     const admitted = await Promise.all(asked.slice(0, 3));
     for (const refused of asked.slice(3)) {
       expect(await failureOf(refused)).toMatchObject({
-        kind: "overloaded",
+        kind: "engine_full",
         retryable: true,
         retryAfterMs: 2_000,
       });

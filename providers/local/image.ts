@@ -46,7 +46,7 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       checkImageCall(model, call);
       if (signal.aborted) throw abortedError(signal);
       if (pool.waiting >= maxWaiting) {
-        throw new ProviderError("overloaded", "The engine is busy.", { retryAfterMs });
+        throw new ProviderError("engine_full", "The engine is busy.", { retryAfterMs });
       }
       // No turn is given away between the check and the first task: else all who ask at once would pass.
       const palette = call.references.length === 0 ? [] : await readReferences(pool, call, signal);

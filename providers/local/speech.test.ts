@@ -187,7 +187,7 @@ describe("what it refuses", () => {
     const provider = open({ maxWaiting: 2 });
     const admitted = [await begin(provider), await begin(provider), await begin(provider)];
     const refused = await failureOf(begin(provider));
-    expect(refused).toMatchObject({ kind: "overloaded", retryable: true, retryAfterMs: 1_000 });
+    expect(refused).toMatchObject({ kind: "engine_full", retryable: true, retryAfterMs: 1_000 });
     const whole = await speak();
     for (const pcm of await Promise.all(admitted.map(readAll))) expect(pcm.equals(whole)).toBe(true);
     expect((await readAll(await begin(provider))).equals(whole)).toBe(true);

@@ -31,7 +31,7 @@ export function createSpeechAdapter(pool: SegmentPool, maxWaiting: number): Spee
         throw new ProviderError("nothing_to_speak", "The text has nothing that can be spoken.");
       if (signal.aborted) throw abortedError(signal);
       if (pool.waiting >= maxWaiting) {
-        throw new ProviderError("overloaded", "The engine is busy.", { retryAfterMs });
+        throw new ProviderError("engine_full", "The engine is busy.", { retryAfterMs });
       }
       const texts = textSegments(text, maxSegmentWeight * Math.min(1, call.speed));
       const audio = new SpokenText(pool, texts, { voice: call.voice, speed: call.speed }, signal);

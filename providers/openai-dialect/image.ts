@@ -12,6 +12,7 @@
  * the older parameters; `max_response_mib`, the longest answer, 96 by default.
  */
 import { randomUUID } from "node:crypto";
+import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import { drainBody } from "../../lib/http/read-body.ts";
 import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-split.ts";
 import {
@@ -137,12 +138,11 @@ const imagesFromJson: OutputReader = async function* (call, context, response, o
 async function readJson({ signal }: AttemptContext, response: ProviderHttpResponse): Promise<unknown> {
   const reader = new ImageJsonReader();
   try {
+    // Ends the answer wherever it is left.
     for await (const chunk of response.body) reader.push(chunk);
     return reader.finish();
   } catch (error) {
     throw errorFromTransport(error, signal);
-  } finally {
-    response.cancel();
   }
 }
 
@@ -209,21 +209,11 @@ function parseEvent({ type, data }: SplitEvent): Readonly<Record<string, unknown
 
 function toImage({ b64_json: bytes }: Readonly<Record<string, unknown>>): ImageOutput & { kind: "image" } {
   if (!(bytes instanceof Uint8Array)) throw emptyAnswer();
-  const mediaType = mediaTypeOf(bytes);
-  if (mediaType === undefined) {
+  const type = sniffImageType(bytes);
+  if (type === undefined) {
     throw new ProviderError("bad_answer", "The upstream sent something that is no image.", { status: 200 });
   }
-  return { kind: "image", bytes, mediaType };
-}
-
-/** What the first bytes of an image say that it is. */
-function mediaTypeOf(bytes: Uint8Array): string | undefined {
-  const magic = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
-  if (magic.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (magic.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (magic.startsWith("RIFF") && magic.endsWith("WEBP")) return "image/webp";
-  if (/^GIF8[79]a/.test(magic)) return "image/gif";
-  return /^\s*<(svg|\?xml)\b/.test(magic) ? "image/svg+xml" : undefined;
+  return { kind: "image", bytes, mediaType: mediaTypes[type] };
 }
 
 /** Output that is not told apart is the image: these models speak in images. */

@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../lib/runtime/config.ts";
-import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
-import { catalogDirectories, drainTimeoutMs, generationSettings, readImageConfig } from "./config.ts";
+import { drainTimeoutMs, generationSettings, readImageConfig } from "./config.ts";
 
-const required = { SERVICE_KEY_FILE: "keys/image.json", SERVICE_JWKS_FILE: "keys/jwks.json" };
+const required = {
+  KAFKA_BROKERS: "kafka:9092",
+  SERVICE_KEY_FILE: "keys/image.json",
+  SERVICE_JWKS_FILE: "keys/jwks.json",
+};
 const read = (environment: NodeJS.ProcessEnv = {}) => readImageConfig({ ...required, ...environment });
 
 describe("the environment of the image process", () => {
-  test("has defaults for all but the key files", () => {
+  test("has defaults for all but the brokers and the key files", () => {
     expect(read()).toMatchObject({
       HOST: "127.0.0.1",
       PORT: 8102,
@@ -17,7 +20,9 @@ describe("the environment of the image process", () => {
     });
     expect(generationSettings(read())).toEqual({ limits: { timeoutMs: 180_000 }, maxBodyBytes: 32 << 20 });
     expect(() => readImageConfig({})).toThrow(
-      new ConfigError("configuration: SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required"),
+      new ConfigError(
+        "configuration: KAFKA_BROKERS is required; SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required",
+      ),
     );
   });
 
@@ -49,8 +54,4 @@ describe("the environment of the image process", () => {
 test("a drain waits a little longer than the longest request, unless the operator says otherwise", () => {
   expect(drainTimeoutMs(read())).toBe(185_000);
   expect(drainTimeoutMs(read({ DRAIN_TIMEOUT_MS: "0" }))).toBe(0);
-});
-
-test("the operator's catalogue comes after the one that comes along", () => {
-  expect(catalogDirectories(read({ CATALOG_DIR: "more" }))).toEqual([builtInCatalogDirectory, "more"]);
 });

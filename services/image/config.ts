@@ -1,17 +1,13 @@
+import { generationProcessSpec } from "../../lib/generation/generation-process-spec.ts";
 import {
   type ConfigSpec,
   cidrListVar,
-  httpUrlVar,
   intVar,
-  listVar,
   millisecondsVar,
   portVar,
-  processSpec,
   readConfig,
   textVar,
 } from "../../lib/runtime/config.ts";
-import { tlsSpec } from "../../lib/runtime/tls-files.ts";
-import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
 
 const bytesPerMib = 1 << 20;
 /** What a drain waits for beyond the longest request, milliseconds. */
@@ -27,16 +23,9 @@ export const generationSpec = {
 
 /** The environment variables of the image process, besides each provider's `<PROVIDER>_API_KEY` and `_BASE_URL`. */
 export const imageSpec = {
-  ...processSpec,
+  ...generationProcessSpec,
   ...generationSpec,
-  ...tlsSpec,
   PORT: portVar({ default: 8102 }),
-  HOST: textVar({ default: "127.0.0.1" }),
-  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
-  SERVICE_KEY_FILE: textVar(),
-  SERVICE_JWKS_FILE: textVar(),
-  CORS_ORIGINS: listVar({ default: [] }),
-  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
 } as const satisfies ConfigSpec;
 
 /** What the image process is configured with, the environment of its providers included. */
@@ -55,11 +44,6 @@ export function generationSettings(config: GenerationConfig) {
     limits: { timeoutMs: config.IMAGE_TIMEOUT_MS },
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
   };
-}
-
-/** Where catalogue files are, later ones replacing earlier ones of the same name. */
-export function catalogDirectories(config: GenerationConfig): readonly string[] {
-  return [builtInCatalogDirectory, ...(config.CATALOG_DIR === undefined ? [] : [config.CATALOG_DIR])];
 }
 
 /** How long a stop may take: the operator's choice, else the longest request and a little. */

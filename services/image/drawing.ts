@@ -8,7 +8,9 @@
  */
 
 import { maxPartialImageBytes } from "../../lib/generation/image-messages.ts";
+import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import type { Candidate } from "../../providers/candidate.ts";
 import type { ImageEndpoint } from "../../providers/catalog.ts";
 import {
   type ImageAnswer,
@@ -20,13 +22,12 @@ import {
 import type { ProviderSet } from "../../providers/registry.ts";
 import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { mediaTypes, sniffImageType } from "./media-type.ts";
 import type { PixelBudget } from "./pixel-budget.ts";
 import { type PlannedCall, planCall } from "./plan.ts";
 
 /** What drawing works with. */
 export interface DrawingDependencies {
-  readonly providers: Pick<ProviderSet, "image">;
+  readonly providers: Pick<ProviderSet, "image" | "isOn" | "takesOwnKeys">;
   /** Shared by all generations of the process. */
   readonly budget: PixelBudget;
   readonly clock: Clock;
@@ -52,13 +53,13 @@ export interface Drawing {
 
 /** Asks an endpoint. Resolves with its first output in hand; throws ProviderError, also where no image comes. */
 export async function beginDrawing(
-  endpoint: ImageEndpoint,
+  endpoint: Candidate<ImageEndpoint>,
   request: ImageRequest,
   references: readonly ReferenceImage[],
   { providers, budget, clock }: DrawingDependencies,
   { signal, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
-  const { adapter, connection } = providers.image(endpoint.providerSlug);
+  const { adapter, connection } = providers.image(endpoint.providerSlug, endpoint.ownKey);
   const plan = planCall(endpoint, request, references);
   const answer = await adapter.generate(plan.call, { signal, connection });
   const rest = deliverable(answer, plan, budget, signal);

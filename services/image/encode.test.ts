@@ -1,8 +1,8 @@
 import sharp from "sharp";
 import { describe, expect, test, vi } from "vitest";
+import { sniffImageType } from "../../lib/http/image-type.ts";
 import { type ImageFormat, ProviderError } from "../../providers/contract.ts";
 import { canTranscode, type TranscodeOptions, transcodeImage } from "./encode.ts";
-import { sniffImageType } from "./media-type.ts";
 import { PixelBudget } from "./pixel-budget.ts";
 
 const rasters = ["png", "jpeg", "webp"] as const;

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from "sharp";
+import type { ImageType } from "../../lib/http/image-type.ts";
 import { type ImageCall, type ImageFormat, ProviderError } from "../../providers/contract.ts";
-import type { ImageType } from "./media-type.ts";
 import { maxImagePixels, type PixelBudget } from "./pixel-budget.ts";
 
 /** How to encode, and within what. */

@@ -18,6 +18,7 @@ import {
   pngBytes,
   type SeenCall,
 } from "../../test/support/fake-image.ts";
+import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type GenerateDependencies, type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -44,6 +45,7 @@ class Scene {
   readonly controller = new AbortController();
   readonly logged: Record<string, unknown>[] = [];
   /** What was done, in order. */
+  readonly paid = new FakePaidRequests();
   readonly effects: string[] = [];
   readonly health = new EndpointHealth({ clock, breaker: { failuresToOpen: 1, openMs: longMs } });
   readonly #options: SceneOptions;
@@ -81,6 +83,7 @@ class Scene {
       budget: new PixelBudget(),
       limits: { timeoutMs, longestSilenceMs },
       clock,
+      paid: this.paid,
       loadReferences: async (sources, signal) => {
         this.effects.push(`references with ${this.first.seen.length} calls made`);
         return loadReferences?.(sources, signal) ?? sources.map(() => reference);
@@ -88,7 +91,7 @@ class Scene {
     };
     const destination = { write: (line: string) => void this.logged.push(JSON.parse(line)) };
     const log = createLog({ name: "test", level: "trace", destination });
-    return generate(request, dependencies, this.controller.signal, log);
+    return generate(request, someAttribution, dependencies, this.controller.signal, log);
   }
 
   /** The first endpoint's only call. */
@@ -145,7 +148,7 @@ describe("an answer", () => {
     });
     expect(frames[1]).toEqual({ kind: "image_start", index: 0, mediaType: "image/png", sizeBytes: 64 });
     expect(frames[3]).toEqual({ kind: "image_start", index: 1, mediaType: "image/png", sizeBytes: 65 });
-    expect(frames.at(-1)).toEqual({ kind: "finished", promptTokens: 12, completionTokens: 345 });
+    expect(frames.at(-1)).toMatchObject({ kind: "finished", promptTokens: 12n, completionTokens: 345n });
     expect(scene.seen()).toMatchObject({ call: { n: 2, quality: "low", prompt: "A boat." }, ended: true });
     expect(scene.second.seen).toEqual([]);
   });
@@ -296,7 +299,7 @@ describe("an endpoint that fails", () => {
     const scene = new Scene({ first: script });
     const frames = await Array.fromAsync(scene.draw({ n: 2 }));
     expect(kinds(frames)).toEqual(["started", "image_start", "image_data", "finished"]);
-    expect(frames.at(-1)).toMatchObject({ promptTokens: 0, completionTokens: 0 });
+    expect(frames.at(-1)).toMatchObject({ promptTokens: 0n, completionTokens: 0n });
     expect(scene.failureCounted).toBe(true);
     expect(scene.logged).toMatchObject([{ msg: "attempt failed", provider_status: 500 }]);
   });
@@ -315,7 +318,7 @@ test("fewer images than asked for are an answer, and more are left out", async (
   const many = new Scene({ first: { output: [image(), image(), partial(), image()], usage } });
   const frames = await Array.fromAsync(many.draw({ n: 1 }));
   expect(kinds(frames)).toEqual(["started", "image_start", "image_data", "finished"]);
-  expect(frames.at(-1)).toMatchObject({ completionTokens: 7 });
+  expect(frames.at(-1)).toMatchObject({ completionTokens: 7n });
 });
 
 describe("references", () => {

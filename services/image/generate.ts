@@ -12,22 +12,31 @@
  * 5. Aborting `signal` ends the upstream work at once, also when this generator is never resumed.
  * 6. The consumer's pace is the upstream's: an output is asked for only when the one before it was taken, and an image
  *    that was taken is kept by nobody here.
+ * 7. Credit is held before references are fetched and before the first attempt; `finished`, or the error, comes once the
+ *    usage event is safe. However this generator ends, also by `return`, its hold is settled or released.
  */
 import { randomUUID } from "node:crypto";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { Deadline } from "../../lib/generation/deadline.ts";
+import type { Attribution } from "../../lib/generation/generation-event.ts";
 import { maxImageDataBytes } from "../../lib/generation/image-messages.ts";
+import { PaidRequest, type PaidRequestEnd, type PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import { type AttemptsResult, runAttempts } from "../../providers/attempt.ts";
 import { logAttempt } from "../../providers/attempt-log.ts";
 import { brokenOff } from "../../providers/broken-off.ts";
+import { type Candidate, healthIdOf } from "../../providers/candidate.ts";
 import type { Catalog, ImageEndpoint } from "../../providers/catalog.ts";
 import { type ImageOutput, ProviderError, type ReferenceImage } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { mostToHold } from "../../providers/most-to-hold.ts";
 import { beginDrawing, type Drawing, type DrawingDependencies } from "./drawing.ts";
+import { type GenerationOutcome, GenerationRecord } from "./generation-record.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { candidatesFor } from "./plan.ts";
+import { candidatesFor, mostCostOf } from "./plan.ts";
 import type { ReferenceSource } from "./references.ts";
 
 /** Limits in time of one generation, milliseconds. */
@@ -39,11 +48,12 @@ export interface GenerationLimits {
 
 /** What a generation works with. */
 export interface GenerateDependencies extends DrawingDependencies {
-  /** Only what can be used now. */
+  /** Every model that some built-in provider offers. */
   readonly catalog: Catalog;
   readonly health: EndpointHealth;
   readonly limits: GenerationLimits;
   readonly clock: Clock;
+  readonly paid: PaidRequests;
   /** Fetches and checks; throws DomainError. */
   loadReferences(
     sources: readonly ReferenceSource[],
@@ -69,43 +79,59 @@ export type GenerationFrame =
     }
   /** At most 1 MiB of the image begun last. */
   | { readonly kind: "image_data"; readonly bytes: Uint8Array }
-  | { readonly kind: "finished"; readonly promptTokens: number; readonly completionTokens: number };
+  | {
+      readonly kind: "finished";
+      readonly promptTokens: bigint;
+      readonly completionTokens: bigint;
+      readonly costNanoUsd: bigint;
+      readonly byok: boolean;
+    };
 
 const defaultLongestSilenceMs = 10_000;
+
+const cancelled: GenerationOutcome = { outcome: Outcome.CANCELLED, reason: ErrorReason.CANCELLED };
 
 /** Draws. Throws DomainError, naming the generation once there is one. */
 export async function* generate(
   request: ImageRequest,
+  attribution: Attribution,
   dependencies: GenerateDependencies,
   signal: AbortSignal,
   log: Log,
 ): AsyncGenerator<GenerationFrame, void, undefined> {
-  const candidates = candidatesFor(request, dependencies);
+  const ownKeys = await ownKeysFor(request, attribution, dependencies);
+  const candidates = candidatesFor(request, dependencies, ownKeys);
   const generationId = `gen-img-${randomUUID()}`;
   const { limits, clock } = dependencies;
   const deadlineMs = clock.nowMs() + limits.timeoutMs;
   const deadline = new Deadline(signal, limits.timeoutMs);
-  const generation: Generation = { generationId, dependencies, deadline, deadlineMs, signal, log };
+  const record = new GenerationRecord(request, dependencies.paid);
+  const generation: Generation = { generationId, dependencies, deadline, deadlineMs, signal, log, record };
+  let paid: PaidRequest | undefined;
   let outputs: Drawing["outputs"] | undefined;
+  let end = cancelled;
   try {
+    paid = await holdCredit(request, attribution, candidates, generation);
     const begun = await begin(request, candidates, generation);
-    const { streaming, ignoredParameters, usage } = begun.value;
+    const { streaming, ignoredParameters } = begun.value;
     outputs = begun.value.outputs;
+    record.streaming = streaming;
     yield { kind: "started", generationId, endpoint: begun.endpoint, streaming, ignoredParameters };
-    const ended = yield* answerFrames(outputs, begun, generation);
+    yield* answerFrames(outputs, begun, generation);
     outputs = undefined;
     deadline.finish();
-    const tokens = ended === "whole" ? usage() : undefined;
-    yield {
-      kind: "finished",
-      promptTokens: tokens?.prompt ?? 0,
-      completionTokens: tokens?.completion ?? 0,
-    };
+    end = { outcome: Outcome.SUCCEEDED, reason: undefined };
+    const ended = record.end(end);
+    await paid.end(ended);
+    yield finishedFrame(ended);
   } catch (thrown) {
-    throw DomainError.from(thrown).withGenerationId(generationId);
+    const error = DomainError.from(thrown).withGenerationId(generationId);
+    if (error.reason !== ErrorReason.CANCELLED) end = { outcome: Outcome.FAILED, reason: error.reason };
+    throw error;
   } finally {
     deadline.end();
     outputs?.return?.().catch(() => undefined);
+    await paid?.end(record.end(end));
   }
 }
 
@@ -119,14 +145,52 @@ interface Generation {
   /** The caller's. */
   readonly signal: AbortSignal;
   readonly log: Log;
+  readonly record: GenerationRecord;
 }
 
-type Begun = AttemptsResult<ImageEndpoint, Drawing>;
+type Begun = AttemptsResult<Candidate<ImageEndpoint>, Drawing>;
+
+/** The account's own keys at the providers that offer the model. */
+function ownKeysFor(
+  { model }: ImageRequest,
+  { principal }: Attribution,
+  { catalog, providers, paid }: GenerateDependencies,
+): Promise<ReadonlyMap<string, string>> {
+  const offers = catalog.imageModel(model)?.endpoints ?? [];
+  const slugs = new Set(offers.map(({ providerSlug }) => providerSlug));
+  return paid.ownKeys(
+    principal.accountId,
+    [...slugs].filter((slug) => providers.takesOwnKeys(slug)),
+  );
+}
+
+function holdCredit(
+  request: ImageRequest,
+  attribution: Attribution,
+  candidates: readonly Candidate<ImageEndpoint>[],
+  { generationId, dependencies, deadlineMs }: Generation,
+): Promise<PaidRequest> {
+  return PaidRequest.begin(
+    {
+      api: Api.IMAGE,
+      generationId,
+      attribution,
+      model: request.model,
+      deadlineMs,
+      ...mostToHold(
+        candidates,
+        (candidate) => mostCostOf(candidate, request),
+        dependencies.paid.byokFeePercent,
+      ),
+    },
+    dependencies.paid,
+  );
+}
 
 async function begin(
   request: ImageRequest,
-  candidates: readonly ImageEndpoint[],
-  { dependencies, deadline, deadlineMs, generationId, log }: Generation,
+  candidates: readonly Candidate<ImageEndpoint>[],
+  { dependencies, deadline, deadlineMs, generationId, log, record }: Generation,
 ): Promise<Begun> {
   const { health, clock, limits } = dependencies;
   const { signal } = deadline;
@@ -143,17 +207,20 @@ async function begin(
     deadlineMs,
     health,
     clock,
-    onAttempt: (record) => logAttempt(log, generationId, record),
+    onAttempt(attempt) {
+      record.attempted(attempt);
+      logAttempt(log, generationId, attempt);
+    },
   });
 }
 
-/** The outputs of the endpoint that draws; says whether they ended by themselves or after some of the images. */
+/** The outputs of the endpoint that draws. */
 async function* answerFrames(
   outputs: Drawing["outputs"],
   begun: Begun,
   generation: Generation,
-): AsyncGenerator<GenerationFrame, "whole" | "short", undefined> {
-  let images = 0;
+): AsyncGenerator<GenerationFrame, void, undefined> {
+  const { record } = generation;
   for (;;) {
     let next: IteratorResult<ImageOutput, undefined>;
     try {
@@ -161,23 +228,24 @@ async function* answerFrames(
     } catch (thrown) {
       const isTheirs = thrown instanceof ProviderError && !endedHere(generation);
       const error = failureOf(thrown, begun, generation);
-      if (images > 0 && isTheirs) return "short";
+      if (record.images > 0 && isTheirs) return;
       throw error;
     }
     if (next.done) {
-      recordSpeed(begun, images, generation.dependencies);
-      return "whole";
+      recordSpeed(begun, record.images, generation.dependencies);
+      record.usedTokens(begun.value.usage());
+      return;
     }
-    if (next.value.kind === "image") yield* imageFrames(next.value, images++);
+    if (next.value.kind === "image") yield* imageFrames(next.value, await record.held(next.value));
     else yield next.value;
   }
 }
 
 function failureOf(thrown: unknown, { attempts }: Begun, generation: Generation): DomainError {
-  const { deadline, signal, generationId, log, dependencies } = generation;
+  const { deadline, signal, generationId, log, dependencies, record } = generation;
   const { health, clock } = dependencies;
   const { timedOut, upstreamSlow } = deadline;
-  return brokenOff({
+  const broken = brokenOff({
     thrown,
     attempts,
     timedOut,
@@ -188,6 +256,18 @@ function failureOf(thrown: unknown, { attempts }: Begun, generation: Generation)
     clock,
     log,
   });
+  record.allEnded(broken.attempts);
+  return broken.error;
+}
+
+function finishedFrame(end: PaidRequestEnd): GenerationFrame {
+  return {
+    kind: "finished",
+    promptTokens: end?.tokens.prompt ?? 0n,
+    completionTokens: end?.tokens.completion ?? 0n,
+    costNanoUsd: end?.costNanoUsd ?? 0n,
+    byok: end?.byok ?? false,
+  };
 }
 
 /** Whether the caller or our own time limit ended the work. */
@@ -209,5 +289,8 @@ function recordSpeed({ attempts, endpoint }: Begun, images: number, dependencies
   const { health, clock } = dependencies;
   const winner = attempts.at(-1);
   if (winner === undefined) return;
-  health.recordThroughput(endpoint.id, images / ((clock.monotonicMs() - winner.startedMonotonicMs) / 1000));
+  health.recordThroughput(
+    healthIdOf(endpoint),
+    images / ((clock.monotonicMs() - winner.startedMonotonicMs) / 1000),
+  );
 }

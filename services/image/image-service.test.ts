@@ -22,6 +22,8 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-load.ts";
 import { createProviders } from "../../providers/registry.ts";
+import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
+import { unlimited } from "../../test/support/unlimited.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import { createImageService, type RunnableImageService } from "./image-service.ts";
 
@@ -71,6 +73,8 @@ async function withService(reach: Reach, body: (scene: Scene) => Promise<void>):
     catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,
     limits: { timeoutMs: 60_000 },
+    paid: new FakePaidRequests(),
+    limiter: unlimited,
     maxBodyBytes,
     fetchReference,
     authenticateKey: async () =>

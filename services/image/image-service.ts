@@ -1,10 +1,13 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { imageMessageLimits } from "../../lib/generation/image-messages.ts";
+import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
+import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -20,10 +23,12 @@ import { imageRoutes } from "./rpc.ts";
 
 /** What the image service works with. */
 export interface ImageServiceOptions {
-  /** Every model of the catalogue; those whose providers are off are left out here. */
+  /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
   readonly catalog: Catalog;
   readonly providers: ProviderSet;
   readonly limits: GenerationLimits;
+  readonly paid: PaidRequests;
+  readonly limiter: RequestLimiter;
   /** Longest body that the gateway takes. */
   readonly maxBodyBytes: number;
   /** For references by URL alone, as it knows which addresses they may have. */
@@ -46,20 +51,27 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
   const {
     providers,
     limits,
+    paid,
     fetchReference,
     authenticateKey,
     verifyToken,
     log,
     clock = systemClock,
   } = options;
-  const catalog = options.catalog.offeredBy((slug) => providers.isOn(slug));
+  const { catalog } = options;
+  const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const identity = createIdentityInterceptor({ audience: "image", authenticateKey, verifyToken, clock });
+  const counted = createLimitInterceptor({
+    limiter: options.limiter,
+    methods: [ImageService.method.generate],
+  });
   const budget = new PixelBudget();
   const dependencies: GenerateDependencies = {
     catalog,
     providers,
     health: new EndpointHealth({ clock }),
     limits,
+    paid,
     budget,
     clock,
     loadReferences: (sources, signal) => loadReferences(sources, { fetch: fetchReference, budget }, signal),
@@ -67,9 +79,9 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
   const messageLimits = imageMessageLimits(options.maxBodyBytes);
   return {
     services: [ImageService],
-    routes: imageRoutes(dependencies, messageLimits, [serverInterceptor(log), identity]),
+    routes: imageRoutes(dependencies, messageLimits, [serverInterceptor(log), identity, counted]),
     async readiness() {
-      return catalog.imageModels().length > 0 ? [] : ["no image model: every provider is off"];
+      return offered.imageModels().length > 0 ? [] : ["no image model: every provider is off"];
     },
   };
 }

@@ -35,11 +35,13 @@ const preferences = (fields: Parameters<typeof create<typeof ProviderPreferences
   create(ProviderPreferencesSchema, fields);
 const data = { kind: "data", bytes: new Uint8Array(1) } as const;
 const health = new EndpointHealth({ clock: new ManualClock() });
+const providers = { isOn: () => true };
+const noKeys: ReadonlyMap<string, string> = new Map();
 
 /** The slugs that may serve, or why none may. */
 function route(request: ImageRequest, ...endpoints: readonly ImageEndpoint[]) {
   try {
-    return candidatesFor(request, { catalog: imageCatalogOf(...endpoints), health }).map(
+    return candidatesFor(request, { catalog: imageCatalogOf(...endpoints), health, providers }, noKeys).map(
       ({ providerSlug }) => providerSlug,
     );
   } catch (thrown) {
@@ -107,7 +109,9 @@ describe("a model", () => {
     const model = { id: speaks.model, permaslug: "p", name: "n", description: "d", createdUnixS: 0 };
     const catalog = new Catalog([{ ...model, medium: "speech" }], [speaks]);
     expect(catalog.isKnownModel(speaks.model)).toBe(true);
-    expect(() => candidatesFor(ask({ model: speaks.model }), { catalog, health })).toThrow("image model");
+    expect(() => candidatesFor(ask({ model: speaks.model }), { catalog, health, providers }, noKeys)).toThrow(
+      "image model",
+    );
   });
 
   test("of which preferences leave nobody has no endpoint left", () => {

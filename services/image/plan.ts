@@ -1,12 +1,14 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
 import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
+import { type Candidate, candidatesOf } from "../../providers/candidate.ts";
 import type { Catalog, ImageEndpoint } from "../../providers/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog-image.ts";
 import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { type AskedImages, mostImagesCanCost } from "../../providers/endpoint-price.ts";
 import { passedThrough } from "../../providers/passthrough-options.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
 import { routeCandidates } from "../../providers/router.ts";
 import { canTranscode } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -24,23 +26,37 @@ export interface PlannedCall {
   readonly ignoredParameters: readonly string[];
 }
 
+/** What candidates are chosen from. */
+export interface CandidateSources {
+  readonly catalog: Catalog;
+  readonly health: Pick<EndpointHealth, "read">;
+  readonly providers: Pick<ProviderSet, "isOn">;
+}
+
 /**
  * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left`,
  * `unsupported_parameter` or `provider_overloaded`.
  */
 export function candidatesFor(
   request: ImageRequest,
-  { catalog, health }: { readonly catalog: Catalog; readonly health: Pick<EndpointHealth, "read"> },
-): readonly ImageEndpoint[] {
-  const endpoints = catalog.imageModel(request.model)?.endpoints;
-  if (endpoints === undefined) throw unknownModel("image");
+  { catalog, health, providers }: CandidateSources,
+  ownKeys: ReadonlyMap<string, string>,
+): readonly Candidate<ImageEndpoint>[] {
+  const offers = catalog.imageModel(request.model)?.endpoints ?? [];
+  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
+  if (endpoints.length === 0) throw unknownModel("image");
   return routeCandidates({
     endpoints,
     preferences: request.preferences,
     unsupported: ({ image }) => unsupportedBy(image, request),
     health,
-    price: ({ image, prices }) => mostImagesCanCost(prices, askedOf(image, request)),
+    price: (endpoint) => mostCostOf(endpoint, request),
   });
+}
+
+/** The declared upper bound of what a request costs at an endpoint, nano-USD. */
+export function mostCostOf({ image, prices }: ImageEndpoint, request: ImageRequest): bigint {
+  return mostImagesCanCost(prices, askedOf(image, request));
 }
 
 function unsupportedBy(image: ImageCapabilities, request: ImageRequest): Issue[] {
@@ -142,10 +158,11 @@ function isFixed<T>(offered: readonly T[], wished: T | undefined, pixels: unknow
   return pixels === undefined && wished !== undefined && offered.length === 1 && !offered.includes(wished);
 }
 
-const megapixel = 1_000_000;
+/** Pixels of a megapixel; prices count begun ones. */
+export const megapixel = 1_000_000;
 
 /** What a request may use at an endpoint, for the bound of its price. */
-function askedOf(image: ImageCapabilities, request: ImageRequest): AskedImages {
+export function askedOf(image: ImageCapabilities, request: ImageRequest): AskedImages {
   const size = resolveSize(image, request.size);
   const pixels = size === undefined ? mostPixels(image) : size.width * size.height;
   const references = request.references.length;

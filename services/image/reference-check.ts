@@ -1,6 +1,6 @@
 import sharp from "sharp";
+import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import type { ReferenceImage } from "../../providers/contract.ts";
-import { mediaTypes, sniffImageType } from "./media-type.ts";
 import { maxImagePixels, type PixelBudget } from "./pixel-budget.ts";
 
 /** What is wrong with a reference, in words that go after its name. Thrown by checkReference. */

@@ -26,7 +26,9 @@ import {
   partial,
   pngBytes,
 } from "../../test/support/fake-image.ts";
+import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { stockTransport, type TransportName, transportNames } from "../../test/support/speech-server.ts";
+import { unlimited } from "../../test/support/unlimited.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createImageService, type RunnableImageService } from "./image-service.ts";
 
@@ -46,6 +48,8 @@ function serve(script?: PainterScript, principal: PrincipalFields = inferenceKey
     ),
     providers: fakeImageProviders({ acme: painter, zenith: undefined }),
     limits: { timeoutMs: 60_000 },
+    paid: new FakePaidRequests(),
+    limiter: unlimited,
     maxBodyBytes,
     fetchReference: { fetch: () => Promise.reject(new Error("nothing is fetched here")) },
     authenticateKey: async () => create(PrincipalSchema, principal),
@@ -216,7 +220,13 @@ describe("a caller", () => {
 
   test("is told by readiness when every provider is off", async () => {
     expect(await serve().service.readiness()).toEqual([]);
-    const options = { limits: { timeoutMs: 1 }, maxBodyBytes, log: silentLog };
+    const options = {
+      limits: { timeoutMs: 1 },
+      paid: new FakePaidRequests(),
+      limiter: unlimited,
+      maxBodyBytes,
+      log: silentLog,
+    };
     const service = createImageService({
       ...options,
       catalog: imageCatalogOf(imageEndpoint()),

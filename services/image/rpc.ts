@@ -1,6 +1,9 @@
 import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
+import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
-import { principalOf } from "../../lib/identity/caller.ts";
+import { attributionOf } from "../../lib/generation/attribution.ts";
+import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { bytesSender } from "../../lib/runtime/outgoing-bytes.ts";
 import { requestLogKey } from "../../lib/runtime/request-context.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
@@ -17,20 +20,28 @@ export function imageRoutes(
   limits: MessageLimits,
   interceptors: Interceptor[],
 ): RegisterRoutes {
-  return (router) => router.service(ImageService, imageHandlers(dependencies), { interceptors, ...limits });
+  return (router) =>
+    router.service(ImageService, imageHandlers(dependencies, limits), { interceptors, ...limits });
 }
 
-function imageHandlers(dependencies: GenerateDependencies): ServiceImpl<typeof ImageService> {
+function imageHandlers(
+  dependencies: GenerateDependencies,
+  { writeMaxBytes }: MessageLimits,
+): ServiceImpl<typeof ImageService> {
+  const { imageData } = GenerateResponseSchema.field;
+  const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
   return {
     async *generate(request, context) {
-      principalOf(context);
+      const attribution = attributionOf(request, context);
       const log = context.values.get(requestLogKey);
       const prompt = fromProtoGenerateRequest(request);
-      for await (const frame of generate(prompt, dependencies, context.signal, log))
-        yield toProtoFrame(frame);
+      const frames = generate(prompt, attribution, dependencies, context.signal, log);
+      const sendImageData = bytesSender(context, imageData, writeMaxBytes);
+      for await (const frame of closeOnAbort(frames, context.signal))
+        yield toProtoFrame(frame, sendImageData);
     },
     listImageModels() {
-      return { models: listImageModels(dependencies.catalog) };
+      return { models: listImageModels(offered) };
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type GenerateResponseSchema, TextPhase } from "../../gen/media/image/v1/image_pb.ts";
+import type { SendBytes } from "../../lib/runtime/outgoing-bytes.ts";
 import type { GenerationFrame } from "./generate.ts";
 
 type ProtoFrame = NonNullable<MessageInitShape<typeof GenerateResponseSchema>["frame"]>;
@@ -10,12 +11,15 @@ const phases = {
   draft: TextPhase.DRAFT,
 } as const;
 
-/** A frame as it travels. */
-export function toProtoFrame(frame: GenerationFrame): MessageInitShape<typeof GenerateResponseSchema> {
-  return { frame: toProto(frame) };
+/** A frame as it travels, the bytes of images given to `sendImageData`. */
+export function toProtoFrame(
+  frame: GenerationFrame,
+  sendImageData: SendBytes,
+): MessageInitShape<typeof GenerateResponseSchema> {
+  return { frame: toProto(frame, sendImageData) };
 }
 
-function toProto(frame: GenerationFrame): ProtoFrame {
+function toProto(frame: GenerationFrame, sendImageData: SendBytes): ProtoFrame {
   switch (frame.kind) {
     case "started":
       return toProtoStarted(frame);
@@ -31,13 +35,10 @@ function toProto(frame: GenerationFrame): ProtoFrame {
       return { case: "imageStart", value: { index, mediaType, sizeBytes: BigInt(sizeBytes) } };
     }
     case "image_data":
-      return { case: "imageData", value: frame.bytes };
+      return { case: "imageData", value: sendImageData(frame.bytes) };
     case "finished": {
-      const { promptTokens, completionTokens } = frame;
-      return {
-        case: "finished",
-        value: { promptTokens: BigInt(promptTokens), completionTokens: BigInt(completionTokens) },
-      };
+      const { promptTokens, completionTokens, costNanoUsd, byok } = frame;
+      return { case: "finished", value: { promptTokens, completionTokens, costNanoUsd, byok } };
     }
   }
 }

@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../lib/runtime/config.ts";
-import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
-import { catalogDirectories, drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
+import { drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
 
-const required = { SERVICE_KEY_FILE: "keys/speech.json", SERVICE_JWKS_FILE: "keys/jwks.json" };
+const required = {
+  KAFKA_BROKERS: "kafka:9092",
+  SERVICE_KEY_FILE: "keys/speech.json",
+  SERVICE_JWKS_FILE: "keys/jwks.json",
+};
 const read = (environment: NodeJS.ProcessEnv = {}) => readSpeechConfig({ ...required, ...environment });
 
 describe("the environment of the speech process", () => {
-  test("has defaults for all but the key files", () => {
+  test("has defaults for all but the brokers and the key files", () => {
     const environment = { ...required };
     expect(readSpeechConfig(environment)).toMatchObject({
       HOST: "127.0.0.1",
@@ -23,7 +26,9 @@ describe("the environment of the speech process", () => {
       timeoutMs: 600_000,
     });
     expect(() => readSpeechConfig({})).toThrow(
-      new ConfigError("configuration: SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required"),
+      new ConfigError(
+        "configuration: KAFKA_BROKERS is required; SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required",
+      ),
     );
   });
 
@@ -56,9 +61,4 @@ test("a drain waits a little longer than the longest request, unless the operato
   expect(drainTimeoutMs(read())).toBe(605_000);
   expect(drainTimeoutMs(read({ SPEECH_TIMEOUT_MS: "1000" }))).toBe(6_000);
   expect(drainTimeoutMs(read({ DRAIN_TIMEOUT_MS: "0" }))).toBe(0);
-});
-
-test("the operator's catalogue comes after the one that comes along", () => {
-  expect(catalogDirectories(read())).toEqual([builtInCatalogDirectory]);
-  expect(catalogDirectories(read({ CATALOG_DIR: "more" }))).toEqual([builtInCatalogDirectory, "more"]);
 });

@@ -1,16 +1,5 @@
-import {
-  type ConfigSpec,
-  httpUrlVar,
-  intVar,
-  listVar,
-  millisecondsVar,
-  portVar,
-  processSpec,
-  readConfig,
-  textVar,
-} from "../../lib/runtime/config.ts";
-import { tlsSpec } from "../../lib/runtime/tls-files.ts";
-import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
+import { generationProcessSpec } from "../../lib/generation/generation-process-spec.ts";
+import { type ConfigSpec, millisecondsVar, portVar, readConfig, textVar } from "../../lib/runtime/config.ts";
 import type { SynthesisLimits } from "./synthesize.ts";
 
 /** What a drain waits for beyond the longest request, milliseconds. */
@@ -26,16 +15,9 @@ export const synthesisSpec = {
 
 /** The environment variables of the speech process, besides each provider's `<PROVIDER>_API_KEY` and `_BASE_URL`. */
 export const speechSpec = {
-  ...processSpec,
+  ...generationProcessSpec,
   ...synthesisSpec,
-  ...tlsSpec,
   PORT: portVar({ default: 8101 }),
-  HOST: textVar({ default: "127.0.0.1" }),
-  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
-  SERVICE_KEY_FILE: textVar(),
-  SERVICE_JWKS_FILE: textVar(),
-  CORS_ORIGINS: listVar({ default: [] }),
-  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
 } as const satisfies ConfigSpec;
 
 /** What the speech process is configured with, the environment of its providers included. */
@@ -55,11 +37,6 @@ export function synthesisLimits(config: SynthesisConfig): SynthesisLimits {
     idleTimeoutMs: config.SPEECH_IDLE_TIMEOUT_MS,
     timeoutMs: config.SPEECH_TIMEOUT_MS,
   };
-}
-
-/** Where catalogue files are, later ones replacing earlier ones of the same name. */
-export function catalogDirectories(config: SynthesisConfig): readonly string[] {
-  return [builtInCatalogDirectory, ...(config.CATALOG_DIR === undefined ? [] : [config.CATALOG_DIR])];
 }
 
 /** How long a stop may take: the operator's choice, else the longest request and a little. */

@@ -198,10 +198,16 @@ describe("a frame on the wire", () => {
   });
 
   test("says at its end how much was spoken", () => {
-    const frame = toProtoFrame({ kind: "finished", inputCharacters: 6 });
+    const frame = toProtoFrame({
+      kind: "finished",
+      inputCharacters: 6n,
+      promptTokens: 1n,
+      completionTokens: 2n,
+      costNanoUsd: 3n,
+    });
     expect(create(SynthesizeResponseSchema, frame).frame).toMatchObject({
       case: "finished",
-      value: { inputCharacters: 6n, promptTokens: 0n, completionTokens: 0n, costNanoUsd: 0n },
+      value: { inputCharacters: 6n, promptTokens: 1n, completionTokens: 2n, costNanoUsd: 3n },
     });
   });
 });

@@ -60,7 +60,9 @@ function textIssues(request: SynthesizeRequest): Issue[] {
 export function toProtoFrame(frame: SynthesisFrame): MessageInitShape<typeof SynthesizeResponseSchema> {
   if (frame.kind === "audio") return { frame: { case: "audio", value: frame.bytes } };
   if (frame.kind === "finished") {
-    return { frame: { case: "finished", value: { inputCharacters: BigInt(frame.inputCharacters) } } };
+    const { inputCharacters, promptTokens, completionTokens, costNanoUsd } = frame;
+    const value = { inputCharacters, promptTokens, completionTokens, costNanoUsd };
+    return { frame: { case: "finished", value } };
   }
   const { endpoint } = frame;
   return {

@@ -1,47 +1,23 @@
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
-import { readServiceKey } from "../../lib/identity/service-key.ts";
-import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
-import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { openGenerationProcess } from "../../lib/generation/generation-process.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
-import { loadCatalog } from "../../providers/catalog-load.ts";
-import { createProviders } from "../../providers/registry.ts";
-import { catalogDirectories, drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
+import { openProviders } from "../../providers/registry.ts";
+import { drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
 import { createSpeechService } from "./speech-service.ts";
 
 await runProcess(async () => {
   const config = readSpeechConfig();
   const log = createLog({ name: "speech", level: config.LOG_LEVEL });
-  const http = createOutboundHttp();
-  const providers = createProviders({ environment: config.environment, http, log });
-  const catalog = await loadCatalog({
-    directories: catalogDirectories(config),
-    providerSlugs: providers.slugs,
-  });
-  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "speech"));
-  const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const account = createRpcClient(
-    AccountInternalService,
-    createRemoteTransport({
-      baseUrl: config.ACCOUNT_URL,
-      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
-    }),
-  );
-  const speech = createSpeechService({
-    catalog,
-    providers,
-    limits: synthesisLimits(config),
-    authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
-    verifyToken: createTokenVerifier(keys),
+  const offer = await openProviders({
+    environment: config.environment,
+    catalogDirectory: config.CATALOG_DIR,
     log,
   });
+  const connections = await openGenerationProcess(config, "speech", log);
+  const speech = createSpeechService({ ...offer, ...connections, limits: synthesisLimits(config), log });
   const server = await startRpcServer({
     ...speech,
     host: config.HOST,
@@ -55,8 +31,8 @@ await runProcess(async () => {
     log,
     async stop() {
       await server.drain({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) });
-      await providers.close();
-      await http.close();
+      await connections.close();
+      await offer.close();
     },
   };
 });

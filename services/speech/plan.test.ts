@@ -37,7 +37,11 @@ function slugs(
   changes: RequestChanges = {},
   health = newHealth(),
 ): readonly string[] {
-  const candidates = candidatesFor(request(changes), { catalog: catalogOf(...endpoints), health });
+  const candidates = candidatesFor(
+    request(changes),
+    { catalog: catalogOf(...endpoints), health, providers: { isOn: () => true } },
+    new Map(),
+  );
   return candidates.map(({ providerSlug }) => providerSlug);
 }
 

@@ -1,11 +1,13 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
 import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
+import { type Candidate, candidatesOf } from "../../providers/candidate.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
 import type { SpeechCall } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
 import { passedThrough } from "../../providers/passthrough-options.ts";
+import type { ProviderSet } from "../../providers/registry.ts";
 import { routeCandidates } from "../../providers/router.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 
@@ -18,23 +20,37 @@ export interface PlannedCall {
   readonly ignoredParameters: readonly string[];
 }
 
+/** What candidates are chosen from. */
+export interface CandidateSources {
+  readonly catalog: Catalog;
+  readonly health: Pick<EndpointHealth, "read">;
+  readonly providers: Pick<ProviderSet, "isOn">;
+}
+
 /**
  * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left` or
  * `unsupported_parameter`.
  */
 export function candidatesFor(
   request: SpeechRequest,
-  { catalog, health }: { readonly catalog: Catalog; readonly health: EndpointHealth },
-): readonly SpeechEndpoint[] {
-  const endpoints = catalog.speechModel(request.model)?.endpoints;
-  if (endpoints === undefined) throw unknownModel("speech");
+  { catalog, health, providers }: CandidateSources,
+  ownKeys: ReadonlyMap<string, string>,
+): readonly Candidate<SpeechEndpoint>[] {
+  const offers = catalog.speechModel(request.model)?.endpoints ?? [];
+  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
+  if (endpoints.length === 0) throw unknownModel("speech");
   return routeCandidates({
     endpoints,
     preferences: request.preferences,
     unsupported: (endpoint) => unsupportedBy(endpoint, request),
     health,
-    price: ({ prices }) => mostSpeechCanCost(prices, codePoints(request.input)),
+    price: (endpoint) => mostCostOf(endpoint, request),
   });
+}
+
+/** The declared upper bound of what a request costs at an endpoint, nano-USD. */
+export function mostCostOf({ prices }: SpeechEndpoint, { input }: SpeechRequest): bigint {
+  return mostSpeechCanCost(prices, codePoints(input));
 }
 
 function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issue[] {

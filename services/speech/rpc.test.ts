@@ -22,6 +22,8 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-load.ts";
 import { createProviders } from "../../providers/registry.ts";
+import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
+import { unlimited } from "../../test/support/unlimited.ts";
 import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import { createSpeechService, type RunnableSpeechService } from "./speech-service.ts";
@@ -79,6 +81,8 @@ async function withService(
     catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
+    paid: new FakePaidRequests(),
+    limiter: unlimited,
     authenticateKey: async () =>
       create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] }),
     verifyToken: () => Promise.reject(new Error("nobody has a token")),

@@ -1,6 +1,7 @@
 import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { principalOf } from "../../lib/identity/caller.ts";
+import { attributionOf } from "../../lib/generation/attribution.ts";
+import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
 import { requestLogKey } from "../../lib/runtime/request-context.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
@@ -16,16 +17,17 @@ export function speechRoutes(
 }
 
 function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeof SpeechService> {
+  const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
   return {
     async *synthesize(request, context) {
-      principalOf(context);
+      const attribution = attributionOf(request, context);
       const log = context.values.get(requestLogKey);
       const speech = fromProtoSynthesizeRequest(request);
-      for await (const frame of synthesize(speech, dependencies, context.signal, log))
-        yield toProtoFrame(frame);
+      const frames = synthesize(speech, attribution, dependencies, context.signal, log);
+      for await (const frame of closeOnAbort(frames, context.signal)) yield toProtoFrame(frame);
     },
     listSpeechModels() {
-      return { models: listSpeechModels(dependencies.catalog) };
+      return { models: listSpeechModels(offered) };
     },
   };
 }

@@ -8,7 +8,9 @@ import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { defaultBreakerOptions } from "../../providers/breaker.ts";
+import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { catalogOf, FakeSpeaker, fakeProviders, speechEndpoint } from "../../test/support/fake-speech.ts";
+import { unlimited } from "../../test/support/unlimited.ts";
 import { createSpeechService, type SpeechServiceOptions } from "./speech-service.ts";
 
 const longMs = 60_000;
@@ -34,6 +36,8 @@ function startService(speakers: Record<string, FakeSpeaker | undefined>) {
     ),
     providers: fakeProviders(speakers),
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
+    paid: new FakePaidRequests(),
+    limiter: unlimited,
     authenticateKey: async (key) => create(PrincipalSchema, principals.get(key) ?? inferenceKey),
     async verifyToken(_token, audience) {
       audiences.push(audience);

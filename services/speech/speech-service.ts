@@ -1,8 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
+import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -17,10 +20,12 @@ import { Mp3Encoders } from "./transcode.ts";
 
 /** What the speech service works with. */
 export interface SpeechServiceOptions {
-  /** Every model of the catalogue; those whose providers are off are left out here. */
+  /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
   readonly catalog: Catalog;
   readonly providers: ProviderSet;
   readonly limits: SynthesisLimits;
+  readonly paid: PaidRequests;
+  readonly limiter: RequestLimiter;
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
   readonly log: Log;
@@ -36,18 +41,24 @@ export interface RunnableSpeechService {
 
 /** The speech service over the providers of this process. */
 export function createSpeechService(options: SpeechServiceOptions): RunnableSpeechService {
-  const { providers, limits, authenticateKey, verifyToken, log, clock = systemClock } = options;
-  const catalog = options.catalog.offeredBy((slug) => providers.isOn(slug));
+  const { providers, limits, paid, authenticateKey, verifyToken, log, clock = systemClock } = options;
+  const { catalog } = options;
+  const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const identity = createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken, clock });
+  const counted = createLimitInterceptor({
+    limiter: options.limiter,
+    methods: [SpeechService.method.synthesize],
+  });
   const health = new EndpointHealth({ clock });
   return {
     services: [SpeechService],
-    routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock }, [
+    routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock, paid }, [
       serverInterceptor(log),
       identity,
+      counted,
     ]),
     async readiness() {
-      return catalog.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
+      return offered.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
     },
   };
 }

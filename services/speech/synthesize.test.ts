@@ -6,6 +6,7 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { ProviderError, type ProviderErrorKind } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import {
   catalogOf,
   type EndpointChanges,
@@ -40,6 +41,7 @@ class Scene {
   readonly logged: Record<string, unknown>[] = [];
   readonly health = new EndpointHealth({ clock, breaker: { failuresToOpen: 1, openMs: longMs } });
   readonly encoders = new Mp3Encoders();
+  readonly paid = new FakePaidRequests();
   readonly #options: SceneOptions;
 
   constructor(options: SceneOptions = {}) {
@@ -69,10 +71,11 @@ class Scene {
       limits: { ...limits, ...this.#options.limits },
       encoders: this.encoders,
       clock,
+      paid: this.paid,
     };
     const destination = { write: (line: string) => void this.logged.push(JSON.parse(line)) };
     const log = createLog({ name: "test", level: "trace", destination });
-    return synthesize(request, dependencies, this.controller.signal, log);
+    return synthesize(request, someAttribution, dependencies, this.controller.signal, log);
   }
 
   /** The first endpoint's only call. */
@@ -135,7 +138,13 @@ describe("an answer", () => {
       endpoint: { id: "endpoint-of-first", permaslug: "acme/voice-2030-01-01" },
     });
     expect(frames[0]).toMatchObject({ generationId: expect.stringMatching(/^gen-tts-[0-9a-f-]{36}$/) });
-    expect(frames.at(-1)).toEqual({ kind: "finished", inputCharacters: 7 });
+    expect(frames.at(-1)).toEqual({
+      kind: "finished",
+      inputCharacters: 7n,
+      promptTokens: 0n,
+      completionTokens: 0n,
+      costNanoUsd: 0n,
+    });
     expect(scene.heard()).toMatchObject({
       call: { voice: "zoe", speed: 2, input: "Hello 😀" },
       connection: { baseUrl: "http://first.test", apiKey: "" },

@@ -4,6 +4,8 @@ export interface Mp3Frame {
   readonly channels: number;
   readonly bitrateKbps: number;
   readonly samples: number;
+  /** Length, its header included. */
+  readonly bytes: number;
 }
 
 const bitratesKbps = {
@@ -26,9 +28,10 @@ export function mp3Frames(mp3: Buffer): Mp3Frame[] {
     const bitrateKbps = bitratesKbps[version === 3 ? "mpeg1" : "mpeg2"][(header >>> 12) & 15] ?? 0;
     const samples = version === 3 ? 1_152 : 576;
     const padding = (header >>> 9) & 1;
-    at += Math.floor((samples * bitrateKbps * 125) / sampleRateHz) + padding;
+    const bytes = Math.floor((samples * bitrateKbps * 125) / sampleRateHz) + padding;
+    at += bytes;
     if (at > mp3.length) throw new Error("the last frame is cut short");
-    frames.push({ sampleRateHz, channels: ((header >>> 6) & 3) === 3 ? 1 : 2, bitrateKbps, samples });
+    frames.push({ sampleRateHz, channels: ((header >>> 6) & 3) === 3 ? 1 : 2, bitrateKbps, samples, bytes });
   }
   return frames;
 }

@@ -1,0 +1,20 @@
+import { kafkaSpec } from "../events/kafka-config.ts";
+import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
+import { httpUrlVar, intVar, listVar, processSpec, textVar } from "../runtime/config.ts";
+import { tlsSpec } from "../runtime/tls-files.ts";
+import { paidSpec } from "./paid-spec.ts";
+
+/** The variables that every process reads that generates. */
+export const generationProcessSpec = {
+  ...processSpec,
+  ...tlsSpec,
+  ...kafkaSpec,
+  ...paidSpec,
+  ...rateLimitSpec,
+  HOST: textVar({ default: "127.0.0.1" }),
+  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
+  SERVICE_KEY_FILE: textVar(),
+  SERVICE_JWKS_FILE: textVar(),
+  CORS_ORIGINS: listVar({ default: [] }),
+  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
+} as const;

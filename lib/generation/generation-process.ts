@@ -1,0 +1,67 @@
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { createKafkaBus } from "../events/kafka-bus.ts";
+import { kafkaConnection } from "../events/kafka-config.ts";
+import { createKeyAuthenticator, type KeyAuthenticator, lookUpOverRpc } from "../identity/authenticate.ts";
+import { readServiceKey } from "../identity/service-key.ts";
+import { openServiceKeySet } from "../identity/service-key-set.ts";
+import { createTokenSigner, createTokenVerifier, type TokenVerifier } from "../identity/service-token.ts";
+import { createTokenInterceptor } from "../identity/token-interceptor.ts";
+import type { RequestLimiter } from "../rate-limit/limiter.ts";
+import { openRequestLimiter } from "../rate-limit/open-request-limiter.ts";
+import { createRemoteTransport, createRpcClient } from "../runtime/client.ts";
+import type { readConfig } from "../runtime/config.ts";
+import type { Log } from "../runtime/log.ts";
+import type { generationProcessSpec } from "./generation-process-spec.ts";
+import { type OpenPaidRequests, openPaidRequests } from "./open-paid-requests.ts";
+
+/** What a process that generates is connected to. */
+export interface GenerationProcess {
+  readonly paid: OpenPaidRequests;
+  readonly limiter: RequestLimiter;
+  readonly authenticateKey: KeyAuthenticator;
+  readonly verifyToken: TokenVerifier;
+  /** Waits until the events of ended requests are safe, then disconnects. */
+  close(): Promise<void>;
+}
+
+type GenerationProcessConfig = ReturnType<typeof readConfig<typeof generationProcessSpec>>;
+
+/** How long a process that stops waits for its last events to be safe, milliseconds. */
+const flushTimeoutMs = 10_000;
+
+/** Connects to account, Kafka and Redis, each of which may be away. Throws ConfigError for keys that can't be read. */
+export async function openGenerationProcess(
+  config: GenerationProcessConfig,
+  issuer: "speech" | "image",
+  log: Log,
+): Promise<GenerationProcess> {
+  const connection = kafkaConnection(config);
+  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, issuer));
+  const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
+  const account = createRpcClient(
+    AccountInternalService,
+    createRemoteTransport({
+      baseUrl: config.ACCOUNT_URL,
+      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
+    }),
+  );
+  const bus = createKafkaBus({ connection, clientId: issuer, log });
+  const limiter = await openRequestLimiter(config, log);
+  const paid = openPaidRequests({
+    account,
+    bus,
+    settleWaitMs: config.SETTLE_WAIT_MS,
+    byokFeePercent: config.BYOK_FEE_PERCENT,
+    log,
+  });
+  return {
+    paid,
+    limiter,
+    authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
+    verifyToken: createTokenVerifier(keys),
+    async close() {
+      await paid.close(flushTimeoutMs);
+      await Promise.all([bus.close(), limiter.close()]);
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Bus } from "../events/bus.ts";
+import { EventPublisher, type PublisherFigures } from "../events/publisher.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import type { Log } from "../runtime/log.ts";
+import { AccountHolds, type AccountHoldsOptions } from "./account-holds.ts";
+import { EventHomes } from "./event-homes.ts";
+import { createOwnKeys, type OwnKeysOptions } from "./own-keys.ts";
+import type { PaidRequests } from "./paid-request.ts";
+
+/** What the paid requests of a process work with. */
+export interface OpenPaidRequestsOptions {
+  readonly account: AccountHoldsOptions["account"] & OwnKeysOptions["account"];
+  readonly bus: Pick<Bus, "send">;
+  /** Longest wait of an answer's end for its event to be safe, milliseconds. */
+  readonly settleWaitMs: number;
+  /** What a request costs that an own provider key serves, percent of its list price. */
+  readonly byokFeePercent: number;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** The paid requests of a process, and how to end them. */
+export interface OpenPaidRequests extends PaidRequests {
+  readonly publisherFigures: PublisherFigures;
+  /** Waits until the events of ended requests are safe, for at most `timeoutMs`, and gives up the rest. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Holds at account, events to the bus and to account. Both may be away when this is called. */
+export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequests {
+  const { account, bus, settleWaitMs, byokFeePercent, log, clock = systemClock } = options;
+  const holds = new AccountHolds({ account, log });
+  const publisher = new EventPublisher({ bus, log, clock });
+  const homes = new EventHomes({ publisher, holds, log, waitMs: settleWaitMs });
+  return {
+    holds,
+    homes,
+    clock,
+    ownKeys: createOwnKeys({ account, clock }),
+    byokFeePercent,
+    get publisherFigures() {
+      return publisher.figures;
+    },
+    async close(timeoutMs) {
+      await homes.flush(timeoutMs);
+      publisher.close();
+      holds.close();
+    },
+  };
+}

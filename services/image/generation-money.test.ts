@@ -1,0 +1,217 @@
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { systemClock as clock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import type { ImagePrice } from "../../providers/catalog-image.ts";
+import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
+import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import {
+  FakePainter,
+  fakeImageProviders,
+  image,
+  imageCatalogOf,
+  imageEndpoint,
+  type PainterScript,
+} from "../../test/support/fake-image.ts";
+import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { type GenerationFrame, generate } from "./generate.ts";
+import type { ImageRequest } from "./image-request.ts";
+import { PixelBudget } from "./pixel-budget.ts";
+
+const failure = new ProviderError("upstream", "our words", { status: 500 });
+const million = 1_000_000n;
+const perImage: ImagePrice = {
+  billable: "output_image",
+  unit: "image",
+  variant: "",
+  nanoUsdPerMillion: 10n * million,
+  mostTokensEach: 0n,
+};
+const perMegapixel: ImagePrice = { ...perImage, unit: "megapixel" };
+const byTokens: readonly ImagePrice[] = [
+  { ...perImage, unit: "token", mostTokensEach: 100n },
+  { ...perImage, billable: "input_text", unit: "token", mostTokensEach: 4n },
+];
+const pictureOf = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+
+interface SceneOptions {
+  readonly painter?: PainterScript;
+  readonly prices?: readonly ImagePrice[];
+  readonly paid?: FakePaidRequests;
+  readonly loadReferences?: () => Promise<never>;
+}
+
+function scene({
+  painter,
+  prices = [perImage],
+  paid = new FakePaidRequests(),
+  loadReferences,
+}: SceneOptions) {
+  const fake = new FakePainter(painter);
+  const controller = new AbortController();
+  const draw = (changes: Partial<ImageRequest> = {}): AsyncIterableIterator<GenerationFrame, void> => {
+    const request: ImageRequest = {
+      model: "acme/brush",
+      prompt: "A boat.",
+      size: { aspectRatio: undefined, resolution: undefined, pixels: undefined },
+      background: "auto",
+      references: [],
+      n: 1,
+      compression: undefined,
+      format: "png",
+      quality: "auto",
+      seed: undefined,
+      stream: false,
+      preferences: undefined,
+      ...changes,
+    };
+    const dependencies = {
+      catalog: imageCatalogOf(imageEndpoint({ prices })),
+      providers: { ...fakeImageProviders({ acme: fake }), takesOwnKeys: () => true },
+      health: new EndpointHealth({ clock }),
+      budget: new PixelBudget(),
+      limits: { timeoutMs: 60_000 },
+      clock,
+      paid,
+      loadReferences: loadReferences ?? (async () => []),
+    };
+    const frames = generate(request, someAttribution, dependencies, controller.signal, silentLog);
+    return closeOnAbort(frames, controller.signal);
+  };
+  return { draw, paid, fake, controller };
+}
+
+async function failureOf(frames: AsyncIterableIterator<GenerationFrame, void>): Promise<ErrorReason> {
+  const thrown = await Array.fromAsync(frames).catch((error: unknown) => error);
+  if (thrown instanceof DomainError) return thrown.reason;
+  throw new Error("did not fail as it should", { cause: thrown });
+}
+
+describe("images", () => {
+  test("are held at the most they can cost and charged at what came, with their pixels", async () => {
+    const picture = await pictureOf(40, 30);
+    const { draw, paid } = scene({ painter: { output: [image(picture), image(picture)] } });
+    const frames = await Array.fromAsync(draw({ n: 3 }));
+    expect(paid.reservations).toMatchObject([{ amountNanoUsd: 30n }]);
+    expect(frames.at(-1)).toMatchObject({ kind: "finished", costNanoUsd: 20n, byok: false });
+    expect(paid.event()).toMatchObject({
+      api: Api.IMAGE,
+      outcome: Outcome.SUCCEEDED,
+      costNanoUsd: 20n,
+      units: { outputImages: 2n, outputPixels: 2400n },
+      streamed: false,
+    });
+  });
+
+  test("that are fewer because the provider broke off are charged", async () => {
+    const { draw, paid } = scene({ painter: { output: [image(), failure] } });
+    await Array.fromAsync(draw({ n: 2 }));
+    expect(paid.event()).toMatchObject({
+      outcome: Outcome.SUCCEEDED,
+      costNanoUsd: 10n,
+      attempts: [{ outcome: Outcome.FAILED, providerStatus: 500 }],
+    });
+  });
+
+  test("of which none came cost nothing", async () => {
+    const { draw, paid } = scene({ painter: { output: [failure] } });
+    expect(await failureOf(draw())).toBe(ErrorReason.PROVIDER_FAILED);
+    expect(paid.event()).toMatchObject({ outcome: Outcome.FAILED, costNanoUsd: 0n });
+  });
+
+  test("that are priced by the megapixel cost what they measure, each begun one whole", async () => {
+    const [small, large] = [await pictureOf(10, 10), await pictureOf(1500, 1000)];
+    const { draw, paid } = scene({
+      prices: [perMegapixel],
+      painter: { output: [image(small), image(large)] },
+    });
+    await Array.fromAsync(draw({ n: 2 }));
+    expect(paid.event()).toMatchObject({ costNanoUsd: 30n });
+  });
+});
+
+describe("tokens", () => {
+  const usage: TokenUsage = { prompt: 12, imagePrompt: 2, completion: 50 };
+
+  test("are charged as the provider reports them", async () => {
+    const { draw, paid } = scene({ prices: byTokens, painter: { output: [image()], usage } });
+    await Array.fromAsync(draw());
+    expect(paid.event()).toMatchObject({
+      costNanoUsd: 10n * (50n + 10n),
+      tokens: { prompt: 12n, imagePrompt: 2n, completion: 50n },
+    });
+  });
+
+  test("are charged at their bound where the provider told none", async () => {
+    const { draw, paid } = scene({ prices: byTokens, painter: { output: [image(), failure] } });
+    await Array.fromAsync(draw({ n: 2 }));
+    expect(paid.event()).toMatchObject({ costNanoUsd: 10n * (100n + 7n * 4n), tokens: { completion: 0n } });
+  });
+});
+
+describe("the hold", () => {
+  test("comes before references are fetched, and is released when they are refused", async () => {
+    const order: string[] = [];
+    const paid = new FakePaidRequests();
+    const { draw, fake } = scene({
+      paid,
+      async loadReferences() {
+        order.push(`references with ${paid.reservations.length} holds`);
+        throw new DomainError(ErrorReason.REFERENCE_REFUSED, "no image");
+      },
+    });
+    const references = [{ kind: "url", url: "https://images.example/a.png" }] as const;
+    expect(await failureOf(draw({ references }))).toBe(ErrorReason.REFERENCE_REFUSED);
+    expect(order).toEqual(["references with 1 holds"]);
+    expect([fake.seen.length, paid.events.length, paid.released.length]).toEqual([0, 0, 1]);
+  });
+
+  test("that is refused lets nothing be fetched or drawn", async () => {
+    const paid = new FakePaidRequests();
+    paid.outcome = ReservationOutcome.CREDITS_EXHAUSTED;
+    const { draw, fake } = scene({ paid });
+    expect(await failureOf(draw())).toBe(ErrorReason.CREDITS_EXHAUSTED);
+    expect([fake.seen.length, paid.events.length, paid.released.length]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("a caller who leaves", () => {
+  test("pays for an image that is in hand", async () => {
+    const { draw, paid, controller } = scene({ painter: { output: [image(), "silence"] } });
+    const frames = draw({ n: 2 });
+    for (const kind of ["started", "image_start"])
+      expect((await frames.next()).value).toMatchObject({ kind });
+    controller.abort();
+    await waitUntil(() => paid.events.length === 1);
+    expect(paid.event()).toMatchObject({ outcome: Outcome.CANCELLED, cancelled: true, costNanoUsd: 10n });
+  });
+
+  test("pays nothing before one is", async () => {
+    const { draw, paid, fake, controller } = scene({ painter: { before: ["silence"] } });
+    const failed = failureOf(draw());
+    await waitUntil(() => fake.seen.length === 1);
+    controller.abort();
+    expect(await failed).toBe(ErrorReason.CANCELLED);
+    expect(paid.event()).toMatchObject({ outcome: Outcome.CANCELLED, costNanoUsd: 0n });
+  });
+});
+
+test("an own key costs the fee, and the frame says whose key it was", async () => {
+  const paid = new FakePaidRequests();
+  paid.ownKeysBySlug.set("acme", "own-secret");
+  const { draw, fake } = scene({ paid });
+  const frames = await Array.fromAsync(draw());
+  expect(fake.seen).toMatchObject([{ connection: { apiKey: "own-secret" } }]);
+  expect(paid.reservations).toMatchObject([{ amountNanoUsd: 10n, byokAmountNanoUsd: 10n }]);
+  expect(frames.at(-1)).toMatchObject({ costNanoUsd: 1n, byok: true });
+  expect(paid.event()).toMatchObject({ byok: true, costNanoUsd: 1n, listPriceNanoUsd: 10n });
+});

@@ -1,0 +1,282 @@
+import { describe, expect, test } from "vitest";
+import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { systemClock as clock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { ProviderError } from "../../providers/contract.ts";
+import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+import {
+  catalogOf,
+  FakeSpeaker,
+  fakeProviders,
+  type SpeakerScript,
+  speechEndpoint,
+} from "../../test/support/fake-speech.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { type SynthesisFrame, synthesize } from "./synthesize.ts";
+import { Mp3Encoders } from "./transcode.ts";
+
+const longMs = 60_000;
+const [one, two] = [Buffer.from("one!"), Buffer.from("two!")];
+const failure = new ProviderError("upstream", "our words", { status: 500 });
+
+interface SceneOptions {
+  readonly first?: SpeakerScript;
+  readonly second?: SpeakerScript;
+  readonly timeoutMs?: number;
+}
+
+/** Two endpoints of one model, the second twice as dear: 2 nano-USD a character against 1. */
+class Scene {
+  readonly first: FakeSpeaker;
+  readonly second: FakeSpeaker;
+  readonly controller = new AbortController();
+  readonly paid = new FakePaidRequests();
+  readonly health = new EndpointHealth({ clock, breaker: { failuresToOpen: 1, openMs: longMs } });
+  readonly #timeoutMs: number;
+
+  constructor({ first, second, timeoutMs = longMs }: SceneOptions = {}) {
+    this.first = new FakeSpeaker(first);
+    this.second = new FakeSpeaker(second);
+    this.#timeoutMs = timeoutMs;
+  }
+
+  speak(): AsyncIterableIterator<SynthesisFrame, void> {
+    const prices = (nanoUsd: bigint) => [
+      {
+        billable: "input_character" as const,
+        nanoUsdPerMillion: nanoUsd * 1_000_000n,
+        mostPerInputCharacter: undefined,
+      },
+    ];
+    const request = {
+      input: "Hello 😀",
+      model: "acme/voice",
+      voice: undefined,
+      format: "pcm" as const,
+      speed: undefined,
+      preferences: undefined,
+    };
+    const dependencies = {
+      catalog: catalogOf(
+        speechEndpoint({ providerSlug: "first", prices: prices(1n) }),
+        speechEndpoint({ providerSlug: "second", prices: prices(2n) }),
+      ),
+      providers: { ...fakeProviders({ first: this.first, second: this.second }), takesOwnKeys: () => true },
+      health: this.health,
+      limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: this.#timeoutMs },
+      encoders: new Mp3Encoders(),
+      clock,
+      paid: this.paid,
+    };
+    const attribution = { ...someAttribution, user: "u-1", sessionId: "s-1", trace: { trace_id: "t-1" } };
+    const frames = synthesize(request, attribution, dependencies, this.controller.signal, silentLog);
+    return closeOnAbort(frames, this.controller.signal);
+  }
+}
+
+async function failureOf(frames: AsyncIterableIterator<SynthesisFrame, void>): Promise<ErrorReason> {
+  const thrown = await Array.fromAsync(frames).catch((error: unknown) => error);
+  if (thrown instanceof DomainError) return thrown.reason;
+  throw new Error("did not fail as it should", { cause: thrown });
+}
+
+describe("a synthesis", () => {
+  test("holds the dearest candidate's price before anything is sent, and is charged what the winner costs", async () => {
+    const scene = new Scene({ first: { audio: [one, two] } });
+    const frames = await Array.fromAsync(scene.speak());
+    expect(scene.paid.reservations).toMatchObject([
+      { amountNanoUsd: 14n, byokAmountNanoUsd: 0n, draft: { endpointId: "endpoint-of-first" } },
+    ]);
+    expect(frames.at(-1)).toMatchObject({ kind: "finished", inputCharacters: 7n, costNanoUsd: 7n });
+    expect(scene.paid.event()).toMatchObject({
+      revision: 1,
+      api: Api.SPEECH,
+      outcome: Outcome.SUCCEEDED,
+      model: "acme/voice",
+      endpointId: "endpoint-of-first",
+      costNanoUsd: 7n,
+      listPriceNanoUsd: 7n,
+      units: { inputCharacters: 7n },
+      endUser: "u-1",
+      sessionId: "s-1",
+      trace: { trace_id: "t-1" },
+      streamed: true,
+      cancelled: false,
+      attempts: [{ outcome: Outcome.SUCCEEDED, reason: "", providerStatus: 0 }],
+    });
+    expect(scene.paid.event().firstByteAt).toBeDefined();
+  });
+
+  test("that fell back names every attempt and is charged by the one that served", async () => {
+    const scene = new Scene({ first: { before: [failure] }, second: { audio: [one] } });
+    await Array.fromAsync(scene.speak());
+    expect(scene.paid.event()).toMatchObject({
+      outcome: Outcome.SUCCEEDED,
+      endpointId: "endpoint-of-second",
+      costNanoUsd: 14n,
+      attempts: [
+        { outcome: Outcome.FAILED, reason: "provider_failed", providerStatus: 500, providerSlug: "first" },
+        { outcome: Outcome.SUCCEEDED, providerSlug: "second" },
+      ],
+    });
+  });
+
+  test("that failed everywhere costs nothing and leaves its event", async () => {
+    const scene = new Scene({ first: { before: [failure] }, second: { before: [failure] } });
+    expect(await failureOf(scene.speak())).toBe(ErrorReason.PROVIDER_FAILED);
+    expect(scene.paid.event()).toMatchObject({
+      outcome: Outcome.FAILED,
+      reason: "provider_failed",
+      endpointId: "endpoint-of-second",
+      costNanoUsd: 0n,
+      attempts: [{ providerSlug: "first" }, { providerSlug: "second" }],
+    });
+  });
+
+  test("that broke off after usable audio is charged for the whole input", async () => {
+    const scene = new Scene({ first: { audio: [one, failure] } });
+    expect(await failureOf(scene.speak())).toBe(ErrorReason.PROVIDER_FAILED);
+    expect(scene.paid.event()).toMatchObject({
+      outcome: Outcome.FAILED,
+      costNanoUsd: 7n,
+      attempts: [{ outcome: Outcome.FAILED, providerStatus: 500 }],
+    });
+  });
+
+  test("that broke off before one whole sample costs nothing", async () => {
+    const scene = new Scene({ first: { audio: [Buffer.from("1"), failure] } });
+    await failureOf(scene.speak());
+    expect(scene.paid.event()).toMatchObject({ outcome: Outcome.FAILED, costNanoUsd: 0n });
+  });
+
+  test("waits with its end, and with nothing before it, until its event is safe", async () => {
+    const scene = new Scene({ first: { audio: [one, two] } });
+    const stored = Promise.withResolvers<boolean>();
+    scene.paid.stored = stored.promise;
+    const frames = scene.speak();
+    for (const kind of ["started", "audio", "audio"])
+      expect((await frames.next()).value).toMatchObject({ kind });
+    let hasEnded = false;
+    const last = frames.next().finally(() => {
+      hasEnded = true;
+    });
+    await waitUntil(() => scene.paid.events.length === 1);
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect(hasEnded).toBe(false);
+    stored.resolve(true);
+    expect((await last).value).toMatchObject({ kind: "finished" });
+  });
+});
+
+describe("a refused hold", () => {
+  test.for([
+    [ReservationOutcome.CREDITS_EXHAUSTED, ErrorReason.CREDITS_EXHAUSTED],
+    [ReservationOutcome.KEY_LIMIT_REACHED, ErrorReason.KEY_LIMIT_REACHED],
+  ] as const)("of outcome %s reaches no provider and leaves nothing", async ([outcome, reason]) => {
+    const scene = new Scene();
+    scene.paid.outcome = outcome;
+    expect(await failureOf(scene.speak())).toBe(reason);
+    expect([scene.first.heard, scene.paid.events, scene.paid.released]).toEqual([[], [], []]);
+  });
+
+  test("of unknown outcome is released and reaches no provider", async () => {
+    const scene = new Scene();
+    scene.paid.outcome = new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "away");
+    expect(await failureOf(scene.speak())).toBe(ErrorReason.SERVICE_UNAVAILABLE);
+    expect([scene.first.heard.length, scene.paid.released.length]).toEqual([0, 1]);
+  });
+});
+
+describe("a caller who leaves", () => {
+  test("before any attempt leaves no event, and the hold is released", async () => {
+    const scene = new Scene();
+    scene.controller.abort();
+    expect(await failureOf(scene.speak())).toBe(ErrorReason.CANCELLED);
+    expect([scene.paid.events.length, scene.paid.released.length]).toEqual([0, 1]);
+  });
+
+  test("before the first audio pays nothing", async () => {
+    const scene = new Scene({ first: { before: ["silence"] } });
+    const frames = failureOf(scene.speak());
+    await waitUntil(() => scene.first.heard.length === 1);
+    scene.controller.abort();
+    expect(await frames).toBe(ErrorReason.CANCELLED);
+    expect(scene.paid.event()).toMatchObject({
+      outcome: Outcome.CANCELLED,
+      reason: "cancelled",
+      cancelled: true,
+      costNanoUsd: 0n,
+      attempts: [{ outcome: Outcome.CANCELLED }],
+    });
+  });
+
+  test.for(["while nobody asks for more", "while more is awaited"])(
+    "%s pays for what was begun",
+    async (when) => {
+      const scene = new Scene({ first: { audio: [one, "silence"] } });
+      const frames = scene.speak();
+      await frames.next();
+      await frames.next();
+      const asked = when === "while more is awaited" ? frames.next().catch(() => undefined) : undefined;
+      scene.controller.abort();
+      await waitUntil(() => scene.paid.events.length === 1);
+      await asked;
+      expect(scene.paid.event()).toMatchObject({
+        outcome: Outcome.CANCELLED,
+        cancelled: true,
+        costNanoUsd: 7n,
+      });
+    },
+  );
+});
+
+test("a request that runs out of time says so in its event", async () => {
+  const scene = new Scene({ first: { audio: [one, "silence"] }, timeoutMs: 30 });
+  expect(await failureOf(scene.speak())).toBe(ErrorReason.TIMED_OUT);
+  expect(scene.paid.event()).toMatchObject({
+    outcome: Outcome.FAILED,
+    reason: "timed_out",
+    cancelled: false,
+  });
+});
+
+describe("an own key", () => {
+  test("goes first and costs the fee; its list price is told", async () => {
+    const scene = new Scene({ second: { audio: [one] } });
+    scene.paid.ownKeysBySlug.set("second", "own-secret");
+    await Array.fromAsync(scene.speak());
+    expect(scene.second.heard).toMatchObject([{ connection: { apiKey: "own-secret" } }]);
+    expect(scene.first.heard).toEqual([]);
+    // The dearest way: the operator's key at the second endpoint. By the own key 5 % of 14, rounded up.
+    expect(scene.paid.reservations).toMatchObject([{ amountNanoUsd: 14n, byokAmountNanoUsd: 14n }]);
+    expect(scene.paid.event()).toMatchObject({
+      byok: true,
+      costNanoUsd: 1n,
+      listPriceNanoUsd: 14n,
+      attempts: [{ byok: true }],
+    });
+  });
+
+  test("that the provider refuses falls back to the operator's, and opens no breaker", async () => {
+    const refused = new ProviderError("credentials", "our words", { status: 401 });
+    const scene = new Scene({ second: { before: [refused] }, first: { audio: [one] } });
+    scene.paid.ownKeysBySlug.set("second", "own-secret");
+    await Array.fromAsync(scene.speak());
+    expect(scene.paid.event()).toMatchObject({
+      byok: false,
+      costNanoUsd: 7n,
+      attempts: [
+        { byok: true, reason: "provider_credentials" },
+        { byok: false, outcome: Outcome.SUCCEEDED },
+      ],
+    });
+    for (const id of ["endpoint-of-second", "endpoint-of-second by own keys"]) {
+      expect(scene.health.read(id).retryAfterMs).toBe(0);
+    }
+  });
+});

@@ -1,25 +1,19 @@
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Account, AccountKind, type Member } from "../gen/media/account/v1/account_pb.ts";
 import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
 import { StartError } from "../lib/runtime/process.ts";
+import {
+  type AdminAction,
+  type AdminOptions,
+  type AdminOutput,
+  accountOf,
+  countOf,
+  usd,
+  when,
+} from "./admin-action.ts";
 import type { AdminClient } from "./admin-client.ts";
+import { creditActions } from "./admin-credit-actions.ts";
 
-/** What stands behind the command's name, such as `--account <id>`. */
-export type AdminOptions = Readonly<Record<string, string | undefined>>;
-
-/** What a command prints: `result` to stdout, `notes` to stderr. */
-export interface AdminOutput {
-  readonly result: readonly string[];
-  readonly notes?: readonly string[];
-}
-
-/** A command of the operator. */
-export interface AdminAction {
-  /** The options it takes. */
-  readonly options: readonly string[];
-  readonly usage: string;
-  run(client: AdminClient["rpc"], options: AdminOptions): Promise<AdminOutput>;
-}
+const maxAuditEntries = 100_000;
 
 /** The operator's commands by name. */
 export const adminActions: Readonly<Record<string, AdminAction>> = {
@@ -43,6 +37,15 @@ export const adminActions: Readonly<Record<string, AdminAction>> = {
         pageToken = page.nextPageToken;
       } while (pageToken !== "");
       return { result };
+    },
+  },
+  "account show": {
+    options: ["account"],
+    positionals: ["account"],
+    usage: "[<account>]",
+    async run(client, { account: named }) {
+      const { account } = await client.getAccount({ accountId: await accountOf(client, named) });
+      return { result: account === undefined ? [] : accountLines(account) };
     },
   },
   "member add": {
@@ -76,19 +79,11 @@ export const adminActions: Readonly<Record<string, AdminAction>> = {
       "[--account <id>] [--kind inference|management] [--scopes speech,images] [--name <name>] [--member <id>]",
     run: createKey,
   },
+  ...creditActions,
   "audit list": {
     options: ["account", "limit"],
     usage: "[--account <id>] [--limit <n>]",
-    async run(client, { account: accountId = "", limit = "100" }) {
-      const pageSize = Number(limit);
-      if (!/^\d{1,4}$/.test(limit)) throw new StartError("--limit must be a whole number from 1 to 1000");
-      const { entries } = await client.listAuditEntries({ accountId, pageSize });
-      return {
-        result: entries.map(({ id, at, operator, action, accountId, subject }) =>
-          [id, when(at), operator, action, accountId, subject].join("\t"),
-        ),
-      };
-    },
+    run: listAudit,
   },
 };
 
@@ -120,26 +115,55 @@ function wordOf<V>(option: string, values: Readonly<Record<string, V>>, word: st
   return value;
 }
 
-/** The account named, or else the only one there is. */
-async function accountOf(client: AdminClient["rpc"], named: string | undefined): Promise<string> {
-  if (named !== undefined) return named;
-  const { accounts } = await client.listAccounts({ pageSize: 2 });
-  const [only, second] = accounts;
-  if (only === undefined) throw new StartError("there is no account yet; make one with account create");
-  if (second !== undefined) throw new StartError("there are several accounts; name one with --account <id>");
-  return only.id;
+async function listAudit(
+  client: AdminClient["rpc"],
+  { account: accountId = "", limit = "100" }: AdminOptions,
+): Promise<AdminOutput> {
+  let wanted = countOf("limit", limit, maxAuditEntries);
+  const result: string[] = [];
+  let before: { beforeId: bigint } | undefined;
+  do {
+    const { entries } = await client.listAuditEntries({
+      accountId,
+      ...before,
+      pageSize: Math.min(wanted, 500),
+    });
+    for (const { id, at, operator, action, accountId, subject, note } of entries) {
+      const words = [id, when(at), operator, action, accountId, subject];
+      result.push((note === "" ? words : [...words, note]).join("\t"));
+    }
+    const last = entries.at(-1);
+    before = last === undefined ? undefined : { beforeId: last.id };
+    wanted -= entries.length;
+  } while (before !== undefined && wanted > 0);
+  return { result };
 }
 
-function accountLine({ id, kind, name, createdAt }: Account): string {
-  const word = kind === AccountKind.ORGANIZATION ? "organization" : "personal";
-  return [id, word, when(createdAt), name].join("\t");
+function accountLine(account: Account): string {
+  const { id, name, createdAt, balanceNanoUsd } = account;
+  return [id, kindWord(account), when(createdAt), usd(balanceNanoUsd), name].join("\t");
+}
+
+function accountLines(account: Account): string[] {
+  const { grantedNanoUsd, chargedNanoUsd, balanceNanoUsd, heldNanoUsd } = account;
+  return [
+    ["id", account.id],
+    ["kind", kindWord(account)],
+    ["name", account.name],
+    ["created", when(account.createdAt)],
+    ["granted", usd(grantedNanoUsd)],
+    ["charged", usd(chargedNanoUsd)],
+    ["balance", usd(balanceNanoUsd)],
+    ["held", usd(heldNanoUsd)],
+    ["free", usd(balanceNanoUsd - heldNanoUsd)],
+  ].map((words) => words.join("\t"));
+}
+
+function kindWord({ kind }: Account): string {
+  return kind === AccountKind.ORGANIZATION ? "organization" : "personal";
 }
 
 function memberLine({ id, name, createdAt, removedAt }: Member): string {
   const state = removedAt === undefined ? "active" : `removed ${when(removedAt)}`;
   return [id, state, when(createdAt), name].join("\t");
-}
-
-function when(instant: Timestamp | undefined): string {
-  return instant === undefined ? "" : timestampDate(instant).toISOString();
 }

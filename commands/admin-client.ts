@@ -1,7 +1,8 @@
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import type { Client } from "@connectrpc/connect";
+import type { Client, Interceptor } from "@connectrpc/connect";
 import { AccountAdminService } from "../gen/media/account/v1/account_admin_service_pb.ts";
+import type { Audience } from "../lib/identity/issuer.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner, isOperatorName } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
@@ -33,6 +34,20 @@ export async function connectAdmin(
 ): Promise<AdminClient> {
   const config = readConfig(adminSpec, env);
   const url = config.ACCOUNT_URL ?? `http://localhost:${config.RPC_PORT}`;
+  const token = await operatorToken("account", operator, config);
+  const transport = createRemoteTransport({ baseUrl: url, interceptors: [token] });
+  return { url, rpc: createRpcClient(AccountAdminService, transport) };
+}
+
+/**
+ * Sends tokens of the operator's key with calls to a service. They name the login unless `operator` is given. Throws
+ * StartError.
+ */
+export async function operatorToken(
+  audience: Audience,
+  operator: string | undefined,
+  config: { readonly ADMIN_KEY_FILE: string | undefined; readonly DATA_DIR: string },
+): Promise<Interceptor> {
   const keyFile = config.ADMIN_KEY_FILE ?? join(config.DATA_DIR, "keys", "admin.jwk");
   const subject = operator ?? systemUser();
   if (!isOperatorName(subject)) throw new StartError("--operator must be 1 to 128 printable characters");
@@ -40,9 +55,7 @@ export async function connectAdmin(
     if (!(thrown instanceof StartError)) throw thrown;
     throw new StartError(`${thrown.message}; set ADMIN_KEY_FILE to the operator's key`);
   });
-  const token = createTokenInterceptor({ signer: createTokenSigner(key, subject), audience: "account" });
-  const transport = createRemoteTransport({ baseUrl: url, interceptors: [token] });
-  return { url, rpc: createRpcClient(AccountAdminService, transport) };
+  return createTokenInterceptor({ signer: createTokenSigner(key, subject), audience });
 }
 
 function systemUser(): string {

@@ -3,7 +3,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
 import { KeyKind } from "../gen/media/account/v1/key_pb.ts";
 import { hashApiKey, isApiKey } from "../lib/identity/api-key.ts";
-import { startTestAccountServer, type TestAccountServer } from "../test/support/account-server.ts";
+import { readMasterKeys } from "../lib/secrets/master-keys.ts";
+import { createSealer } from "../lib/secrets/seal.ts";
+import { reserveCredit } from "../services/account/holds.ts";
+import { createProviderKey } from "../services/account/provider-keys.ts";
+import { createPayer, holdRequest } from "../test/support/account-money.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+  testProviderKeys,
+} from "../test/support/account-server.ts";
 
 const script = new URL("admin.ts", import.meta.url).pathname;
 let server: TestAccountServer;
@@ -35,7 +44,7 @@ async function principalOf(key: string) {
   return (await gateway.authenticate({ keyHash: hashApiKey(key) })).principal;
 }
 
-test("an operator makes an account and keys that work, and the audit names them", async () => {
+test("an operator makes an account and a key that works, and the audit names them", async () => {
   expect(await admin("key create")).toEqual({
     code: 1,
     out: "",
@@ -51,7 +60,15 @@ test("an operator makes an account and keys that work, and the audit names them"
   expect(created.error).toContain(hashApiKey(key));
   expect(created.error).not.toContain(key);
   expect(await principalOf(key)).toMatchObject({ accountId, keyKind: KeyKind.MANAGEMENT });
+  const audit = await admin(`audit list --account ${accountId} --limit 5`);
+  const lines = audit.out.trim().split("\n");
+  expect(lines.map((line) => line.split("\t").slice(2))).toEqual([
+    ["ada", "key.create", accountId, hashApiKey(key)],
+    ["ada", "account.create", accountId, accountId],
+  ]);
+});
 
+test("an operator makes an organization, its members and their keys", async () => {
   const studio = await admin("account create --kind organization --name Studio");
   const [studioId = ""] = studio.out.split("\t");
   expect((await admin("key create")).error).toContain("name one with --account <id>");
@@ -66,19 +83,98 @@ test("an operator makes an account and keys that work, and the audit names them"
   await expect(principalOf(theirs.out.trim())).rejects.toThrow("disabled");
 
   expect((await admin("account list")).out.trim().split("\n")).toHaveLength(2);
-  const audit = await admin(`audit list --account ${accountId} --limit 5`);
-  const lines = audit.out.trim().split("\n");
-  expect(lines.map((line) => line.split("\t").slice(2))).toEqual([
-    ["ada", "key.create", accountId, hashApiKey(key)],
-    ["ada", "account.create", accountId, accountId],
+});
+
+test("an operator gives credit, and sees balances, holds and why", async () => {
+  const account = await admin("account create --name Studio --operator ada");
+  const [accountId = ""] = account.out.split("\t");
+  const grant = `credit grant ${accountId} 12.50 --id welcome --note "For a start" --operator ada`;
+  expect(await admin(grant)).toEqual({
+    code: 0,
+    out: "balance\t12.5 USD\n",
+    error: `granted 12.5 USD; grant welcome of account ${accountId}\n`,
+  });
+  const again = await admin(grant);
+  expect(again).toMatchObject({ code: 0, out: "balance\t12.5 USD\n" });
+  expect(again.error).toContain("nothing was granted");
+  await admin(`credit grant --account ${accountId} 0.000000001`);
+  const shown = await admin(`account show ${accountId}`);
+  expect(shown.out.split("\n").map((line) => line.split("\t"))).toEqual([
+    ["id", accountId],
+    ["kind", "personal"],
+    ["name", "Studio"],
+    ["created", expect.any(String)],
+    ["granted", "12.500000001 USD"],
+    ["charged", "0 USD"],
+    ["balance", "12.500000001 USD"],
+    ["held", "0 USD"],
+    ["free", "12.500000001 USD"],
+    [""],
   ]);
+  const listed = (await admin("account list")).out.split("\n").find((line) => line.startsWith(accountId));
+  expect(listed?.split("\t").slice(3)).toEqual(["12.500000001 USD", "Studio"]);
+  const audit = await admin(`audit list --account ${accountId} --limit 2`);
+  const lines = audit.out.trim().split("\n");
+  expect(lines).toHaveLength(2);
+  expect(lines[1]?.split("\t").slice(2)).toEqual([
+    "ada",
+    "credit.grant",
+    accountId,
+    "welcome",
+    "12.5 USD: For a start",
+  ]);
+});
+
+test("an operator sees holds, the first of a span", async () => {
+  const payer = await createPayer(server.database, { credit: 10n });
+  const deadline = new Date("2031-05-05T12:00:00Z");
+  const [first, second] = [holdRequest(payer, 4n, { deadline }), holdRequest(payer, 7n, { deadline })];
+  await reserveCredit(server.database, [first, second], 1000);
+  const span = "holds list --from 2031-05-05 --to 2031-05-06";
+  const { out, code } = await admin(span);
+  expect(code).toBe(0);
+  const states = new Map([
+    [first.generationId, "open"],
+    [second.generationId, "refused"],
+  ]);
+  const ids = [...states.keys()].sort();
+  expect(out.trim().split("\n")).toEqual(
+    ids.map((id) => [id, states.get(id), payer.accountId, "0 USD", "0 USD", "no event"].join("\t")),
+  );
+  const limited = await admin(`${span} --limit 1`);
+  expect(limited.out.trim().split("\n")).toHaveLength(1);
+  expect(limited.error).toBe("the first 1 of 2\n");
+  expect((await admin("holds list")).out).toBe("");
+});
+
+test("an operator seals provider keys again", async () => {
+  const { accountId } = await createPayer(server.database);
+  const old = createSealer(readMasterKeys(`old:${Buffer.alloc(32, 1).toString("base64")}`));
+  const key = { accountId, secret: "s", name: "" };
+  await createProviderKey(server.database, testProviderKeys.sealer, { ...key, providerSlug: "openai" });
+  await createProviderKey(server.database, old, { ...key, providerSlug: "elevenlabs" });
+  expect(await admin("provider-keys reseal")).toEqual({
+    code: 0,
+    out: "sealed again\t0\nsealed with the first key before\t1\ncan't be read\t1\n",
+    error: "those that can't be read need a master key that is gone\n",
+  });
 });
 
 test("without a command it shows what there is", async () => {
   const { code, out } = await admin("");
   expect(code).toBe(0);
-  for (const name of ["account create", "key create", "member remove", "audit list"])
+  for (const name of [
+    "account create",
+    "account show [<account>]",
+    "key create",
+    "member remove",
+    "credit grant [<account>] <usd>",
+    "holds list",
+    "provider-keys reseal",
+    "audit list",
+  ]) {
     expect(out).toContain(name);
+  }
 });
 
 test.for<[string, NodeJS.ProcessEnv, RegExp]>([
@@ -88,6 +184,12 @@ test.for<[string, NodeJS.ProcessEnv, RegExp]>([
   ["key create --kind master", {}, /--kind takes inference, management, not master/],
   ["key create --account x", {}, /account_id must be a UUID/],
   ["audit list --limit ten", {}, /--limit must be/],
+  ["audit list now", {}, /now/],
+  ["credit grant", {}, /how much\?/],
+  ["credit grant x ten", {}, /US dollars such as 10 or 2.50, not ten/],
+  ["credit grant x 1 2", {}, /"2" is too much/],
+  ["credit grant x 1", {}, /account_id must be a UUID/],
+  ["holds list --from yesterday", {}, /--from must be an instant/],
   ["account list", { ACCOUNT_URL: "http://127.0.0.1:1" }, /at http:\/\/127.0.0.1:1 does not answer/],
   ["account list", { ACCOUNT_URL: "nowhere" }, /ACCOUNT_URL must be/],
   [

@@ -4,7 +4,8 @@ import { issuers } from "../lib/identity/issuer.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError, startFailure } from "../lib/runtime/process.ts";
-import { type AdminOptions, type AdminOutput, adminActions } from "./admin-actions.ts";
+import type { AdminOptions, AdminOutput } from "./admin-action.ts";
+import { adminActions } from "./admin-actions.ts";
 import { connectAdmin } from "./admin-client.ts";
 
 const names = Object.entries(adminActions).map(([name, { usage }]) => `  ${name} ${usage}`.trimEnd());
@@ -16,8 +17,14 @@ ${names.join("\n")}
 service-keys writes what every process needs to know the others: a private key for each (SERVICE_KEY_FILE), the
 operator's (ADMIN_KEY_FILE) and the set of public ones (SERVICE_JWKS_FILE). What is there already stays as it is.
 
-Every other command calls the account service. It takes --operator <name>, which the audit shows; your login name unless given. --account may be left out
-where there is one account. Environment: ACCOUNT_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
+Every other command calls the account service. It takes --operator <name>, which the audit shows; your login name unless
+given. The account may be left out where there is one. Environment: ACCOUNT_URL (http://localhost:8081), ADMIN_KEY_FILE
+(DATA_DIR/keys/admin.jwk).
+
+credit grant gives credit once for each --id; without one every call gives anew. holds list shows the holds of requests
+whose deadline lies in the span, a day back and a day ahead unless given. account show and credit grant take the account
+as --account <id>, too. provider-keys reseal seals accounts' own provider keys again with the first of MASTER_KEYS, after
+which the others may go.`;
 
 try {
   const words = process.argv.slice(2);
@@ -30,10 +37,11 @@ try {
 
 async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<AdminOutput> {
   const name = `${noun} ${verb}`;
-  if (name === "service-keys create") return createServiceKeys(parseOptions(["directory"], rest));
+  if (name === "service-keys create") return createServiceKeys(parseOptions(["directory"], [], rest));
   const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
   if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);
-  const { operator, ...options } = parseOptions([...action.options, "operator"], rest);
+  const { positionals = [] } = action;
+  const { operator, ...options } = parseOptions([...action.options, "operator"], positionals, rest);
   const { url, rpc } = await connectAdmin(operator);
   try {
     return await action.run(rpc, options);
@@ -48,10 +56,19 @@ async function createServiceKeys({ directory }: AdminOptions): Promise<AdminOutp
   return { result: [...issuers.map((issuer) => files.keyFile(issuer)), files.jwksFile] };
 }
 
-function parseOptions(allowed: readonly string[], args: readonly string[]): AdminOptions {
-  const options = Object.fromEntries(allowed.map((option) => [option, { type: "string" } as const]));
+/** The options by name; of `unnamed` ones that stand without a name the last come first. */
+function parseOptions(
+  named: readonly string[],
+  unnamed: readonly string[],
+  args: readonly string[],
+): AdminOptions {
+  const options = Object.fromEntries(named.map((option) => [option, { type: "string" } as const]));
   try {
-    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+    const allowPositionals = unnamed.length > 0;
+    const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals });
+    if (positionals.length > unnamed.length) throw new StartError(`"${positionals.at(-1)}" is too much`);
+    const names = unnamed.slice(unnamed.length - positionals.length);
+    return { ...values, ...Object.fromEntries(names.map((name, index) => [name, positionals[index]])) };
   } catch (thrown) {
     throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
   }

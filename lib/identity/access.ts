@@ -69,6 +69,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
   rulesOf(AccountAdminService, {
     createAccount: operators,
     listAccounts: operators,
+    getAccount: operators,
     addMember: operators,
     listMembers: operators,
     removeMember: operators,
@@ -76,6 +77,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     grantCredit: operators,
     resealProviderKeys: operators,
     listHolds: operators,
+    listBooks: operators,
     listAuditEntries: operators,
   }),
   rulesOf(UsageService, { listActivity: managementKey, getGeneration: anyKey }),

@@ -8,7 +8,8 @@ import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { startTestAccountServer } from "../../test/support/account-server.ts";
+import { startTestAccountServer, testProviderKeys } from "../../test/support/account-server.ts";
+import { awayBus } from "../../test/support/away-bus.ts";
 import { createAccountService } from "./account-service.ts";
 import type { AccountTables } from "./store.ts";
 
@@ -20,6 +21,9 @@ test("without a database the service is not ready, and says unavailable rather t
   });
   const account = createAccountService({
     database,
+    bus: awayBus,
+    providerKeys: testProviderKeys,
+    limits: { holdGraceMs: 300_000, unseenGraceMs: 30_000, retentionDays: 400 },
     log: silentLog,
     verifyToken: async () => ({ issuer: "gateway", subject: "", principal: undefined }),
   });

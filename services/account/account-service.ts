@@ -1,8 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
+import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { pendingMigrations } from "../../lib/database/migrate.ts";
+import type { EventConsumer } from "../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../lib/events/bus.ts";
 import {
   createKeyAuthenticator,
   type KeyAuthenticator,
@@ -16,15 +20,38 @@ import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
+import { createCreditHandlers } from "./credit-rpc.ts";
 import { translateDatabaseErrors } from "./database-errors.ts";
 import { createInternalHandlers, findPrincipal } from "./internal-rpc.ts";
 import { accountMigrations } from "./migrations.ts";
+import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
+import { createMoneyCounters, type MoneyFigures, readMoneyFigures } from "./money-figures.ts";
+import {
+  createProviderKeyHandlers,
+  createResolveHandlers,
+  type ProviderKeyOptions,
+} from "./provider-key-rpc.ts";
 import { createKeyHandlers } from "./rpc.ts";
 import type { AccountDatabase } from "./store.ts";
+
+/** How long the account service waits before it acts, and how long it remembers. */
+export interface AccountLimits {
+  /** How long after its deadline an open hold is published as lost, milliseconds. */
+  readonly holdGraceMs: number;
+  /** How long the event of a settled hold may stay unmet on the topic before it is published, milliseconds. */
+  readonly unseenGraceMs: number;
+  /** How long usage records are kept. */
+  readonly retentionDays: number;
+}
 
 /** What the account service works with. */
 export interface AccountServiceOptions {
   database: AccountDatabase;
+  /** What requests' events travel on; it may be away. */
+  bus: Bus;
+  limits: AccountLimits;
+  /** What accounts' own keys at providers are kept with. */
+  providerKeys: ProviderKeyOptions;
   log: Log;
   verifyToken: TokenVerifier;
   clock?: Clock;
@@ -40,21 +67,36 @@ export interface AccountService {
   readonly lookUpKey: KeyLookUp;
   /** Who a key speaks for, remembered for at most 5 s. */
   readonly authenticateKey: KeyAuthenticator;
+  /** Counters of money of this process, and the holds that stand open or unseen. */
+  moneyFigures(): Promise<MoneyFigures>;
+  /** The reading of events; undefined before `start`. */
+  readonly consumer: EventConsumer | undefined;
+  /** Begins to apply events, to publish what is due and to forget old holds; once. */
+  start(): void;
+  /** Ends what `start` began, when the part under way has ended. The bus and the database stay open. */
+  stop(): Promise<void>;
 }
 
 /** The account service on a database. */
 export function createAccountService(options: AccountServiceOptions): AccountService {
-  const { database, log, verifyToken, clock = systemClock } = options;
+  const { database, log, verifyToken, limits, providerKeys, clock = systemClock } = options;
+  const counters = createMoneyCounters();
+  const money = { database, counters, log, clock, ...limits };
+  let background: MoneyBackground | undefined;
   const lookUpKey: KeyLookUp = (keyHash) => findPrincipal(database, keyHash);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
   const identity = createIdentityInterceptor({ audience: "account", authenticateKey, verifyToken, clock });
   const interceptors = [serverInterceptor(log), translateDatabaseErrors, identity];
   return {
-    services: [KeyService, AccountInternalService, AccountAdminService],
+    services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
     routes(router) {
+      const internal = { ...createInternalHandlers(money), ...createResolveHandlers(database, providerKeys) };
+      const admin = createAdminHandlers({ database, providerKeys, clock });
       router.service(KeyService, createKeyHandlers(database, clock), { interceptors });
-      router.service(AccountInternalService, createInternalHandlers(database), { interceptors });
-      router.service(AccountAdminService, createAdminHandlers(database, clock), { interceptors });
+      router.service(CreditService, createCreditHandlers(database), { interceptors });
+      router.service(ProviderKeyService, createProviderKeyHandlers(database, providerKeys), { interceptors });
+      router.service(AccountInternalService, internal, { interceptors });
+      router.service(AccountAdminService, admin, { interceptors });
     },
     async readiness() {
       const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
@@ -63,5 +105,13 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     },
     lookUpKey,
     authenticateKey,
+    moneyFigures: () => readMoneyFigures(database, counters),
+    get consumer() {
+      return background?.consumer;
+    },
+    start() {
+      background ??= startMoneyBackground({ ...money, bus: options.bus });
+    },
+    stop: async () => background?.stop(),
   };
 }

@@ -15,6 +15,17 @@ export function createAccount(
   return transaction.insertInto("account").values(account).returningAll().executeTakeFirstOrThrow();
 }
 
+/** One account. Throws `record_unknown`. */
+export async function getAccount(database: AccountDatabase, accountId: string): Promise<AccountRow> {
+  const account = await database
+    .selectFrom("account")
+    .selectAll()
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  if (account === undefined) throw unknownRecord();
+  return account;
+}
+
 /** Accounts, oldest first, that come after the one named `afterId`. */
 export function listAccounts(
   database: AccountDatabase,

@@ -1,21 +1,22 @@
 import { create } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import {
   AddMemberResponseSchema,
   CreateAccountKeyResponseSchema,
   CreateAccountResponseSchema,
+  GetAccountResponseSchema,
   ListAccountsResponseSchema,
   ListAuditEntriesResponseSchema,
   ListMembersResponseSchema,
   RemoveMemberResponseSchema,
+  ResealProviderKeysResponseSchema,
 } from "../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
 import { CreateKeyRequestSchema } from "../../gen/media/account/v1/key_pb.ts";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { callerKey } from "../../lib/identity/caller.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
-import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { addMember, createAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
+import { addMember, createAccount, getAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
+import { createCreditAdminHandlers } from "./admin-credit-rpc.ts";
+import { checkUuids, operatorOf, readPageSize } from "./admin-requests.ts";
 import { listAudit, writeAudit } from "./audit.ts";
 import {
   fromProtoAccountKind,
@@ -26,21 +27,37 @@ import {
 } from "./convert.ts";
 import { FieldIssues } from "./field-issues.ts";
 import { fromProtoCreateKeyRequest } from "./key-requests.ts";
+import { noSpending } from "./key-spending.ts";
 import { createKey } from "./keys.ts";
+import type { ProviderKeyOptions } from "./provider-key-rpc.ts";
+import { resealProviderKeys } from "./provider-keys.ts";
 import type { AccountDatabase } from "./store.ts";
 
-const defaultPageSize = 100;
-const maxPageSize = 1000;
 /** As many accounts with the longest names as fit an answer of 1 MiB; longer pages are cut there. */
 const maxAccountsSent = 800;
+/** As many audit entries with the longest notes. */
+const maxEntriesSent = 500;
 
 type AdminHandlers = Partial<ServiceImpl<typeof AccountAdminService>>;
 
+/** What the operators' RPCs work with. */
+export interface AdminRpcOptions {
+  readonly database: AccountDatabase;
+  readonly providerKeys: ProviderKeyOptions;
+  readonly clock?: Clock;
+}
+
 /** The handlers of AccountAdminService; every change and its audit entry are one transaction. */
-export function createAdminHandlers(database: AccountDatabase, clock: Clock = systemClock): AdminHandlers {
+export function createAdminHandlers({
+  database,
+  providerKeys,
+  clock = systemClock,
+}: AdminRpcOptions): AdminHandlers {
   return {
     ...accountHandlers(database),
     ...memberHandlers(database),
+    ...createCreditAdminHandlers(database),
+    ...resealHandlers(database, providerKeys),
     async createAccountKey({ accountId, key = create(CreateKeyRequestSchema) }, context) {
       const operator = operatorOf(context);
       checkUuids({ account_id: accountId });
@@ -51,10 +68,10 @@ export function createAdminHandlers(database: AccountDatabase, clock: Clock = sy
         await writeAudit(transaction, { operator, action: "key.create", accountId, subject });
         return created;
       });
-      return create(CreateAccountKeyResponseSchema, { secret, key: toProtoKey(row) });
+      return create(CreateAccountKeyResponseSchema, { secret, key: toProtoKey(row, noSpending) });
     },
     async listAuditEntries({ accountId, beforeId, pageSize }) {
-      const limit = readPageSize(pageSize);
+      const limit = Math.min(readPageSize(pageSize), maxEntriesSent);
       if (accountId !== "") checkUuids({ account_id: accountId });
       const page = { accountId: accountId === "" ? undefined : accountId, beforeId, limit };
       const rows = await listAudit(database, page);
@@ -79,6 +96,11 @@ function accountHandlers(database: AccountDatabase): AdminHandlers {
         return account;
       });
       return create(CreateAccountResponseSchema, { account: toProtoAccount(row) });
+    },
+    async getAccount({ accountId }) {
+      checkUuids({ account_id: accountId });
+      const row = await getAccount(database, accountId);
+      return create(GetAccountResponseSchema, { account: toProtoAccount(row) });
     },
     async listAccounts({ pageToken, pageSize }) {
       const limit = Math.min(readPageSize(pageSize), maxAccountsSent);
@@ -127,21 +149,23 @@ function memberHandlers(database: AccountDatabase): AdminHandlers {
   };
 }
 
-function operatorOf({ values }: Pick<HandlerContext, "values">): string {
-  const caller = values.get(callerKey);
-  if (caller.kind === "operator") return caller.subject;
-  throw new DomainError(ErrorReason.CALLER_NOT_ALLOWED, "this call needs an admin token");
-}
-
-function checkUuids(ids: Readonly<Record<string, string>>): void {
-  const issues = new FieldIssues();
-  for (const [path, id] of Object.entries(ids)) issues.checkUuid(path, id);
-  issues.throwIfAny();
-}
-
-function readPageSize(pageSize = defaultPageSize): number {
-  const issues = new FieldIssues();
-  issues.checkInteger("page_size", pageSize, 1, maxPageSize);
-  issues.throwIfAny();
-  return pageSize;
+function resealHandlers(database: AccountDatabase, providerKeys: ProviderKeyOptions): AdminHandlers {
+  return {
+    async resealProviderKeys(_request, context) {
+      const { sealer } = providerKeys;
+      const audit = { operator: operatorOf(context), action: "provider_keys.reseal" } as const;
+      const sums = await resealProviderKeys(
+        database,
+        sealer,
+        (transaction, resealed) =>
+          writeAudit(transaction, { ...audit, subject: sealer.keyId, note: `${resealed} provider keys` }),
+        context.signal,
+      );
+      return create(ResealProviderKeysResponseSchema, {
+        resealed: BigInt(sums.resealed),
+        current: BigInt(sums.current),
+        unreadable: BigInt(sums.unreadable),
+      });
+    },
+  };
 }

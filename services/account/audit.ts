@@ -1,11 +1,23 @@
 import type { AccountDatabase, AccountTransaction, AuditRow } from "./store.ts";
 
+/** What operators change. */
+export type AuditAction =
+  | "account.create"
+  | "member.add"
+  | "member.remove"
+  | "key.create"
+  | "credit.grant"
+  | "provider_keys.reseal";
+
 /** One change by an operator; `subject` names the record it touched and is never a secret. */
 export interface AuditNote {
   readonly operator: string;
-  readonly action: "account.create" | "member.add" | "member.remove" | "key.create";
-  readonly accountId: string;
+  readonly action: AuditAction;
+  /** Without one the change touched no single account. */
+  readonly accountId?: string;
   readonly subject: string;
+  /** What else there is to say. */
+  readonly note?: string;
 }
 
 /** Which audit entries are asked for, newest first. */
@@ -17,10 +29,10 @@ export interface AuditPage {
 
 /** Writes an audit entry that stands exactly if the change does. */
 export async function writeAudit(transaction: AccountTransaction, note: AuditNote): Promise<void> {
-  const { operator, action, accountId, subject } = note;
+  const { operator, action, accountId = null, subject } = note;
   await transaction
     .insertInto("audit")
-    .values({ operator, action, account_id: accountId, subject })
+    .values({ operator, action, account_id: accountId, subject, note: note.note ?? "" })
     .execute();
 }
 

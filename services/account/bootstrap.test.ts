@@ -57,6 +57,30 @@ test("a second start makes nothing, and the keys of the first still work", async
   expect(await bootstrapAccount(connect(), withGeneratedKeys(none))).toBeUndefined();
   const principal = await findPrincipal(connect(), hashApiKey(first?.inferenceKey ?? ""));
   expect(principal.scopes).toHaveLength(2);
+  expect(await connect().selectFrom("ledger_entry").selectAll().execute()).toEqual([]);
+});
+
+test("the first account gets its credit once, and the audit and the ledger say so", async () => {
+  const database = connect();
+  const firstAccount = { ...withGeneratedKeys(none), creditNanoUsd: 10_000_000_000n };
+  const made = await bootstrapAccount(database, firstAccount);
+  expect(await bootstrapAccount(database, firstAccount)).toBeUndefined();
+  const accounts = await database.selectFrom("account").select(["id", "balance_nano_usd"]).execute();
+  expect(accounts).toEqual([{ id: made?.accountId, balance_nano_usd: 10_000_000_000n }]);
+  const entries = await database.selectFrom("ledger_entry").select(["grant_id", "amount_nano_usd"]).execute();
+  expect(entries).toEqual([{ grant_id: "bootstrap", amount_nano_usd: 10_000_000_000n }]);
+  const audit = database.selectFrom("audit").select(["operator", "action", "note"]).orderBy("id", "desc");
+  expect(await audit.executeTakeFirst()).toEqual({
+    operator: "bootstrap",
+    action: "credit.grant",
+    note: "10 USD",
+  });
+  expect(made).not.toHaveProperty("creditNanoUsd");
+});
+
+test("without credit nothing is granted", async () => {
+  await bootstrapAccount(connect(), { ...withGeneratedKeys(none), creditNanoUsd: 0n });
+  expect(await connect().selectFrom("ledger_entry").selectAll().execute()).toEqual([]);
 });
 
 test("configured keys are taken as they are, and what is not configured is not made", async () => {

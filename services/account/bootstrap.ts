@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { createAccount } from "./accounts.ts";
 import { writeAudit } from "./audit.ts";
+import { grantWithAudit } from "./credits.ts";
 import { createKey, type NewKey } from "./keys.ts";
 import type { AccountDatabase, KeyKindName } from "./store.ts";
 
@@ -11,29 +12,36 @@ export interface BootstrapKeys {
   readonly managementKey: string | undefined;
 }
 
+/** What the first account is made with. */
+export interface FirstAccount extends BootstrapKeys {
+  /** Credit that it is given, nano-USD; 0 or undefined for none. */
+  readonly creditNanoUsd?: bigint | undefined;
+}
+
 /** What the first start made: the account, and its keys themselves, which nothing stores. */
 export interface BootstrapResult extends BootstrapKeys {
   readonly accountId: string;
 }
 
-/** Stands in the audit for what no operator did. */
+/** Stands in the audit for what no operator did, and for the grant in the ledger. */
 const bootstrapOperator = "bootstrap";
 
-/** The configured keys with those that are missing generated. */
-export function withGeneratedKeys({ inferenceKey, managementKey }: BootstrapKeys): BootstrapKeys {
+/** The configured account with those of its keys that are missing generated. */
+export function withGeneratedKeys({ inferenceKey, managementKey, ...others }: FirstAccount): FirstAccount {
   return {
+    ...others,
     inferenceKey: inferenceKey ?? generateApiKey(),
     managementKey: managementKey ?? generateApiKey(),
   };
 }
 
 /**
- * Makes a personal account with the given keys if there is no account yet; undefined when there is one. Of several
+ * Makes a personal account with the given keys and credit if there is no account yet; undefined when there is one. Of several
  * processes that start at once exactly one makes it.
  */
 export function bootstrapAccount(
   database: AccountDatabase,
-  keys: BootstrapKeys,
+  { creditNanoUsd = 0n, ...keys }: FirstAccount,
 ): Promise<BootstrapResult | undefined> {
   return database.transaction().execute(async (transaction) => {
     await sql`SELECT pg_advisory_xact_lock(hashtextextended('account.bootstrap', 0))`.execute(transaction);
@@ -50,6 +58,10 @@ export function bootstrapAccount(
       if (secret === undefined) continue;
       const { row } = await createKey(transaction, id, key, "member_id", secret);
       await writeAudit(transaction, { operator, action: "key.create", accountId: id, subject: row.hash });
+    }
+    if (creditNanoUsd > 0n) {
+      const grant = { accountId: id, amountNanoUsd: creditNanoUsd, grantId: bootstrapOperator };
+      await grantWithAudit(transaction, grant, { operator, note: "" });
     }
     return { accountId: id, ...keys };
   });

@@ -1,33 +1,50 @@
+import { kafkaSpec } from "../../lib/events/kafka-config.ts";
 import { isApiKey } from "../../lib/identity/api-key.ts";
+import { parseUsd } from "../../lib/money/nano-usd.ts";
 import {
   ConfigError,
   databaseUrlVar,
+  intVar,
   listVar,
   millisecondsVar,
   portVar,
   processSpec,
   readConfig,
   textVar,
+  usdVar,
 } from "../../lib/runtime/config.ts";
 import { tlsSpec } from "../../lib/runtime/tls-files.ts";
-import type { BootstrapKeys } from "./bootstrap.ts";
+import type { AccountLimits } from "./account-service.ts";
+import type { FirstAccount } from "./bootstrap.ts";
 
-/** Keys that the first account is made with; the values are secrets. */
+/** What the first account is made with; the keys are secrets. */
 export const bootstrapSpec = {
+  BOOTSTRAP_CREDIT_USD: usdVar({ default: undefined }),
   BOOTSTRAP_INFERENCE_KEY: textVar({ default: undefined }),
   BOOTSTRAP_MANAGEMENT_KEY: textVar({ default: undefined }),
+} as const;
+
+/** How long holds and settlements wait, and how long both are remembered. */
+export const moneySpec = {
+  HOLD_GRACE_MS: millisecondsVar({ default: 300_000 }),
+  UNSEEN_GRACE_MS: millisecondsVar({ default: 30_000 }),
+  USAGE_RETENTION_DAYS: intVar(2, 36_500)({ default: 400 }),
 } as const;
 
 /** The variables of the account service. */
 export const accountSpec = {
   ...processSpec,
   ...bootstrapSpec,
+  ...kafkaSpec,
   ...tlsSpec,
   HOST: textVar({ default: "127.0.0.1" }),
   PORT: portVar({ default: 8103 }),
   CORS_ORIGINS: listVar({ default: [] }),
   DATABASE_URL: databaseUrlVar(),
   DRAIN_TIMEOUT_MS: millisecondsVar({ default: 15_000 }),
+  ...moneySpec,
+  /** A secret: see readMasterKeys. */
+  MASTER_KEYS: textVar(),
   SERVICE_JWKS_FILE: textVar(),
 } as const;
 
@@ -39,12 +56,21 @@ export function readAccountConfig(env: NodeJS.ProcessEnv = process.env) {
   return readConfig(accountSpec, env);
 }
 
-/** The keys that the first account is made with. Throws ConfigError when one has not the form of a key. */
+/** What the configuration says about waiting and remembering. */
+export function accountLimits(config: { readonly [N in keyof typeof moneySpec]: number }): AccountLimits {
+  return {
+    holdGraceMs: config.HOLD_GRACE_MS,
+    unseenGraceMs: config.UNSEEN_GRACE_MS,
+    retentionDays: config.USAGE_RETENTION_DAYS,
+  };
+}
+
+/** What the first account is made with. Throws ConfigError when a key has not the form of one. */
 export function readBootstrapKeys(
   config: {
     readonly [N in keyof typeof bootstrapSpec]: string | undefined;
   },
-): BootstrapKeys {
+): FirstAccount {
   const { BOOTSTRAP_INFERENCE_KEY: inferenceKey, BOOTSTRAP_MANAGEMENT_KEY: managementKey } = config;
   const malformed = Object.entries({
     BOOTSTRAP_INFERENCE_KEY: inferenceKey,
@@ -56,5 +82,6 @@ export function readBootstrapKeys(
   if (inferenceKey !== undefined && inferenceKey === managementKey) {
     throw new ConfigError("configuration: BOOTSTRAP_INFERENCE_KEY and BOOTSTRAP_MANAGEMENT_KEY must differ");
   }
-  return { inferenceKey, managementKey };
+  const { BOOTSTRAP_CREDIT_USD: credit = "0" } = config;
+  return { inferenceKey, managementKey, creditNanoUsd: parseUsd(credit) };
 }

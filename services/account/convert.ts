@@ -14,9 +14,11 @@ import {
   KeyKind,
   KeySchema,
   KeyScope,
+  type KeyUsage,
   KeyUsageSchema,
   LimitReset,
 } from "../../gen/media/account/v1/key_pb.ts";
+import { type LineSpending, limitRemaining, type PeriodSums } from "./key-spending.ts";
 import type {
   AccountKindName,
   AccountRow,
@@ -78,6 +80,10 @@ export function toProtoAccount(row: AccountRow): Account {
     name,
     kind: accountKinds[row.kind],
     createdAt: timestampFromDate(row.created_at),
+    grantedNanoUsd: row.granted_nano_usd,
+    chargedNanoUsd: row.charged_nano_usd,
+    heldNanoUsd: row.held_nano_usd,
+    balanceNanoUsd: row.balance_nano_usd,
   });
 }
 
@@ -92,8 +98,9 @@ export function toProtoMember(row: MemberRow): Member {
   });
 }
 
-/** A key as it is shown. What it spent is 0 throughout: nothing is charged for it yet. */
-export function toProtoKey(row: ApiKeyRow): Key {
+/** A key as it is shown, with what its line of rotations has spent. */
+export function toProtoKey(row: ApiKeyRow, spending: LineSpending): Key {
+  const limitRemainingNanoUsd = limitRemaining(row, spending);
   return create(KeySchema, {
     hash: row.hash,
     accountId: row.account_id,
@@ -106,14 +113,22 @@ export function toProtoKey(row: ApiKeyRow): Key {
     createdAt: timestampFromDate(row.created_at),
     ...instant("updatedAt", row.updated_at),
     ...instant("expiresAt", row.expires_at),
-    ...(row.limit_nano_usd === null
-      ? {}
-      : { limitNanoUsd: row.limit_nano_usd, limitRemainingNanoUsd: row.limit_nano_usd }),
+    ...(row.limit_nano_usd === null ? {} : { limitNanoUsd: row.limit_nano_usd }),
+    ...(limitRemainingNanoUsd === undefined ? {} : { limitRemainingNanoUsd }),
     limitReset: row.limit_reset === null ? LimitReset.UNSPECIFIED : limitResets[row.limit_reset],
     includeByokInLimit: row.include_byok_in_limit,
-    usage: create(KeyUsageSchema),
-    byokUsage: create(KeyUsageSchema),
+    usage: toProtoUsage(spending.spent),
+    byokUsage: toProtoUsage(spending.byok),
     ...rateLimit(row),
+  });
+}
+
+function toProtoUsage({ total, daily, weekly, monthly }: PeriodSums): KeyUsage {
+  return create(KeyUsageSchema, {
+    totalNanoUsd: total,
+    dailyNanoUsd: daily,
+    weeklyNanoUsd: weekly,
+    monthlyNanoUsd: monthly,
   });
 }
 
@@ -135,12 +150,13 @@ export function toProtoPrincipal(row: ApiKeyRow & { account_kind: AccountKindNam
 
 /** An audit entry as it is shown. */
 export function toProtoAuditEntry(row: AuditRow): AuditEntry {
-  const { id, operator, action, subject } = row;
+  const { id, operator, action, subject, note } = row;
   return create(AuditEntrySchema, {
     id,
     operator,
     action,
     subject,
+    note,
     at: timestampFromDate(row.at),
     accountId: row.account_id ?? "",
   });

@@ -3,23 +3,103 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import {
   AuthenticateResponseSchema,
   type Principal,
+  ReleaseResponseSchema,
+  ReservationOutcome,
+  ReserveResponseSchema,
+  SettleOutcome,
+  SettleResponseSchema,
 } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
 import { toProtoPrincipal } from "./convert.ts";
+import { fromProtoReleaseRequest, fromProtoReserveRequest, fromProtoSettleRequest } from "./hold-requests.ts";
+import { type HoldDecision, releaseHolds, reserveCredit } from "./holds.ts";
 import { checkKeyHash } from "./key-requests.ts";
 import { findUsableKey } from "./keys.ts";
+import {
+  maxEventAgeMs,
+  type SettlementOptions,
+  type SettlementOutcome,
+  settlementFault,
+  settleTold,
+} from "./settlements.ts";
 import type { AccountDatabase } from "./store.ts";
+
+/** What the handlers for processes work with. */
+export interface InternalRpcOptions extends SettlementOptions {
+  readonly clock: Clock;
+  /** How long after its deadline an open hold is published as lost. */
+  readonly holdGraceMs: number;
+  readonly retentionDays: number;
+}
+
+const reservationOutcomes: Readonly<Record<HoldDecision, ReservationOutcome>> = {
+  granted: ReservationOutcome.GRANTED,
+  closed: ReservationOutcome.CLOSED,
+  credits: ReservationOutcome.CREDITS_EXHAUSTED,
+  key_limit: ReservationOutcome.KEY_LIMIT_REACHED,
+  too_late: ReservationOutcome.TOO_LATE,
+};
+const settleOutcomes: Readonly<Record<SettlementOutcome, SettleOutcome>> = {
+  stored: SettleOutcome.STORED,
+  unknown: SettleOutcome.HOLD_UNKNOWN,
+  closed: SettleOutcome.HOLD_CLOSED,
+};
 
 /** The handlers of AccountInternalService. */
 export function createInternalHandlers(
-  database: AccountDatabase,
+  options: InternalRpcOptions,
 ): Partial<ServiceImpl<typeof AccountInternalService>> {
+  const { database, clock, holdGraceMs } = options;
   return {
     async authenticate({ keyHash }) {
       const principal = await findPrincipal(database, checkKeyHash(keyHash, "key_hash"));
       return create(AuthenticateResponseSchema, { principal });
     },
+    async reserve(request) {
+      const holds = fromProtoReserveRequest(request, clock.nowMs());
+      const decisions = await reserveCredit(database, holds, holdGraceMs);
+      const outcomes = decisions.map((decision) => reservationOutcomes[decision]);
+      return create(ReserveResponseSchema, { outcomes });
+    },
+    async settle(request) {
+      return create(SettleResponseSchema, {
+        outcomes: await settle(options, fromProtoSettleRequest(request)),
+      });
+    },
+    async release(request) {
+      await releaseHolds(database, fromProtoReleaseRequest(request));
+      return create(ReleaseResponseSchema);
+    },
   };
+}
+
+/** Settles the events that can be settled and rejects the others, in their order. */
+async function settle(
+  options: InternalRpcOptions,
+  events: readonly GenerationEvent[],
+): Promise<SettleOutcome[]> {
+  const oldestMs = options.clock.nowMs() - maxEventAgeMs(options.retentionDays);
+  const faults = events.map((event) => toldFault(event, oldestMs));
+  for (const [index, fault] of faults.entries()) {
+    if (fault === undefined) continue;
+    options.log.error({ generation_id: events[index]?.eventId.slice(0, 64), fault }, "an event was rejected");
+  }
+  const settled = await settleTold(
+    options,
+    events.filter((_, index) => faults[index] === undefined),
+  );
+  const results = settled.values();
+  return faults.map((fault) => {
+    if (fault !== undefined) return SettleOutcome.REJECTED;
+    return settleOutcomes[results.next().value ?? "unknown"];
+  });
+}
+
+/** A request that was lost is for the topic to tell, in its order: nobody settles it. */
+function toldFault(event: GenerationEvent, oldestMs: number): string | undefined {
+  return event.revision === 0 ? "a lost request can't be settled" : settlementFault(event, oldestMs);
 }
 
 /** Who a key speaks for, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */

@@ -1,17 +1,21 @@
 import type {
   CreateKeyRequest,
   ListKeysRequest,
+  RotateKeyRequest,
   UpdateKeyRequest,
 } from "../../gen/media/account/v1/key_pb.ts";
 import { isKeyHash } from "../../lib/identity/api-key.ts";
 import { fromProtoKeyKind, fromProtoKeyScope, fromProtoLimitReset } from "./convert.ts";
 import { FieldIssues } from "./field-issues.ts";
+import type { KeyRotation } from "./key-rotation.ts";
 import type { KeyChange, KeyPage, NewKey } from "./keys.ts";
 import type { KeyKindName, KeyScopeName } from "./store.ts";
 
 const maxPageSize = 100;
 const maxOffset = 1_000_000;
 const maxScopes = 16;
+/** 30 days. */
+const maxGraceS = 2_592_000;
 const maxRateLimitPerMinute = 1_000_000;
 const allScopes: readonly KeyScopeName[] = ["speech", "images"];
 
@@ -102,6 +106,16 @@ export function fromProtoUpdateKeyRequest(request: UpdateKeyRequest): KeyChange 
   };
 }
 
+/** Reads which key is to be replaced. Throws `invalid_body`. */
+export function fromProtoRotateKeyRequest(request: RotateKeyRequest): KeyRotation {
+  const graceS = Number(request.graceS);
+  const issues = new FieldIssues();
+  checkHash(issues, "hash", request.hash);
+  issues.checkInteger("grace_s", graceS, 0, maxGraceS);
+  issues.throwIfAny();
+  return { hash: request.hash, graceS };
+}
+
 /** Reads which keys are asked for. Throws `invalid_body`. */
 export function fromProtoListKeysRequest(request: ListKeysRequest): KeyPage {
   const { offset, limit = maxPageSize, includeDisabled } = request;
@@ -115,7 +129,11 @@ export function fromProtoListKeysRequest(request: ListKeysRequest): KeyPage {
 /** Checks the form of a key's hash. Throws `invalid_body`. */
 export function checkKeyHash(hash: string, path = "hash"): string {
   const issues = new FieldIssues();
-  if (!isKeyHash(hash)) issues.add(path, "must be 64 lower-case hex characters");
+  checkHash(issues, path, hash);
   issues.throwIfAny();
   return hash;
+}
+
+function checkHash(issues: FieldIssues, path: string, hash: string): void {
+  if (!isKeyHash(hash)) issues.add(path, "must be 64 lower-case hex characters");
 }

@@ -3,6 +3,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { generateApiKey, hashApiKey, maskApiKey } from "../../lib/identity/api-key.ts";
 import { keyRefusal } from "../../lib/identity/authenticate.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { checkKeyOwner, lockActiveMember } from "./key-members.ts";
 import type {
   AccountDatabase,
   AccountKindName,
@@ -19,10 +20,14 @@ import type {
  * 2. A deleted key keeps its row: its hash is never accepted or made again.
  * 3. Whatever would let a member's key work locks the member first, then the key, as removing the member does; so no
  *    key of a member who has left works.
+ * 4. Whatever decides by what a key is like locks it first; so a key is replaced once, and one that was replaced never
+ *    works longer than its grace period.
  */
 
 /** Most keys that an account may have, disabled and expired ones included. */
 export const maxKeysPerAccount = 1000;
+
+const isExpired = sql<boolean>`coalesce(api_key.expires_at <= now(), false)`;
 
 /** What a new key is to be. */
 export interface NewKey {
@@ -72,7 +77,27 @@ export async function createKey(
   memberPath = "member_id",
   secret = generateApiKey(),
 ): Promise<CreatedKey> {
-  await checkMember(transaction, accountId, key.memberId, memberPath);
+  const account = await transaction
+    .selectFrom("account")
+    .select("kind")
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  if (account === undefined) throw unknownRecord();
+  const owner = { accountKind: account.kind, accountId, memberId: key.memberId };
+  await checkKeyOwner(transaction, owner, memberPath);
+  return insertKey(transaction, accountId, key, { secret });
+}
+
+/**
+ * Stores a key that was checked; without a `rateBucket` it begins a line of rotations of its own. Throws
+ * `count_limit_reached`.
+ */
+export async function insertKey(
+  transaction: AccountTransaction,
+  accountId: string,
+  key: NewKey,
+  { secret = generateApiKey(), rateBucket }: { readonly secret?: string; readonly rateBucket?: string } = {},
+): Promise<CreatedKey> {
   await checkCount(transaction, accountId);
   const hash = hashApiKey(secret);
   const row = await transaction
@@ -90,57 +115,11 @@ export async function createKey(
       limit_reset: key.limitReset,
       include_byok_in_limit: key.includeByokInLimit,
       rate_limit_per_minute: key.rateLimitPerMinute,
-      rate_bucket: hash,
+      rate_bucket: rateBucket ?? hash,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
   return { secret, row };
-}
-
-async function checkMember(
-  transaction: AccountTransaction,
-  accountId: string,
-  memberId: string | null,
-  path: string,
-): Promise<void> {
-  const account = await transaction
-    .selectFrom("account")
-    .select("kind")
-    .where("id", "=", accountId)
-    .executeTakeFirst();
-  if (account === undefined) throw unknownRecord();
-  const message = await memberFault(transaction, account.kind, accountId, memberId);
-  if (message !== undefined) throw DomainError.invalid([{ path, message }]);
-}
-
-async function memberFault(
-  transaction: AccountTransaction,
-  accountKind: AccountKindName,
-  accountId: string,
-  memberId: string | null,
-): Promise<string | undefined> {
-  if (accountKind === "personal")
-    return memberId === null ? undefined : "must be empty on a personal account";
-  if (memberId === null) return "is required for a key of an organization";
-  const isActive = await lockActiveMember(transaction, accountId, memberId);
-  return isActive ? undefined : "is no member of the organization";
-}
-
-/** Keeps the member from being removed until the transaction ends; false when they don't belong to the account. */
-async function lockActiveMember(
-  transaction: AccountTransaction,
-  accountId: string,
-  memberId: string,
-): Promise<boolean> {
-  const member = await transaction
-    .selectFrom("member")
-    .select("id")
-    .where("id", "=", memberId)
-    .where("account_id", "=", accountId)
-    .where("removed_at", "is", null)
-    .forShare()
-    .executeTakeFirst();
-  return member !== undefined;
 }
 
 async function checkCount(transaction: AccountTransaction, accountId: string): Promise<void> {
@@ -200,8 +179,8 @@ export function updateKey(
   change: KeyChange,
 ): Promise<ApiKeyRow> {
   return database.transaction().execute(async (transaction) => {
-    const key = await getKey(transaction, accountId, hash);
-    await checkChange(transaction, key, change);
+    const key = await lockKey(transaction, accountId, hash);
+    checkChange(key, change);
     const values = {
       name: change.name,
       disabled: change.disabled,
@@ -212,32 +191,57 @@ export function updateKey(
       rate_limit_per_minute: change.rateLimitPerMinute,
     };
     if (Object.values(values).every((value) => value === undefined)) return key;
-    const row = await transaction
+    return transaction
       .updateTable("api_key")
       .set({ ...withoutUndefined(values), updated_at: sql<Date>`now()` })
       .where("hash", "=", hash)
-      .where("deleted_at", "is", null)
       .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownRecord();
-    return row;
+      .executeTakeFirstOrThrow();
   });
 }
 
-async function checkChange(
+/** A key that stays as it is until the transaction ends. */
+export interface LockedKey extends ApiKeyRow {
+  /** Whether its member still belongs to the organization; true for keys of no member. */
+  readonly member_is_active: boolean;
+  readonly is_expired: boolean;
+}
+
+/** Locks a key of an account, after its member. Throws `record_unknown`. */
+export async function lockKey(
   transaction: AccountTransaction,
-  key: ApiKeyRow,
-  change: KeyChange,
-): Promise<void> {
+  accountId: string,
+  hash: string,
+): Promise<LockedKey> {
+  const { member_id } = await getKey(transaction, accountId, hash);
+  const member_is_active = member_id === null || (await lockActiveMember(transaction, accountId, member_id));
+  const row = await transaction
+    .selectFrom("api_key")
+    .selectAll()
+    .select(isExpired.as("is_expired"))
+    .where("hash", "=", hash)
+    .where("deleted_at", "is", null)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (row === undefined) throw unknownRecord();
+  return { ...row, member_is_active };
+}
+
+function checkChange(key: LockedKey, change: KeyChange): void {
   const issues: { path: string; message: string }[] = [];
   if (key.kind === "management") {
     const message = "is for inference keys only";
     if (change.limitNanoUsd != null) issues.push({ path: "limit_nano_usd", message });
     if (change.rateLimitPerMinute != null) issues.push({ path: "rate_limit_per_minute", message });
   }
-  if (change.disabled === false && key.member_id !== null) {
-    const isActive = await lockActiveMember(transaction, key.account_id, key.member_id);
-    if (!isActive) issues.push({ path: "disabled", message: "the key's member has left the organization" });
+  if (change.disabled === false && !key.member_is_active) {
+    issues.push({ path: "disabled", message: "the key's member has left the organization" });
+  }
+  const { expiresAt } = change;
+  const isLater =
+    expiresAt === null || (expiresAt !== undefined && expiresAt > (key.expires_at ?? expiresAt));
+  if (key.replaced_by !== null && isLater) {
+    issues.push({ path: "expires_at", message: "the key was replaced and can't work longer" });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
 }
@@ -272,7 +276,7 @@ export async function findUsableKey(
     .leftJoin("member", "member.id", "api_key.member_id")
     .selectAll("api_key")
     .select(["account.kind as account_kind", "member.removed_at as member_removed_at"])
-    .select(sql<boolean>`coalesce(api_key.expires_at <= now(), false)`.as("is_expired"))
+    .select(isExpired.as("is_expired"))
     .where("api_key.hash", "=", hash)
     .where("api_key.deleted_at", "is", null)
     .executeTakeFirst();

@@ -5,15 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { accountMigrations } from "./migrations.ts";
 
 const main = new URL("main.ts", import.meta.url).pathname;
 const migrate = new URL("../../commands/migrate.ts", import.meta.url).pathname;
 const managementKey = generateApiKey();
+const migrations = Object.keys(accountMigrations.migrations).join(", ");
 let folder: string;
 let database: TestDatabase;
 let env: NodeJS.ProcessEnv;
@@ -28,7 +31,10 @@ beforeEach(async () => {
     PATH: process.env.PATH,
     PORT: "0",
     DATABASE_URL: database.url,
+    KAFKA_BROKERS: "127.0.0.1:1",
     SERVICE_JWKS_FILE: jwksFile,
+    MASTER_KEYS: `k:${Buffer.alloc(32, 1).toString("base64")}`,
+    BOOTSTRAP_CREDIT_USD: "2.50",
     BOOTSTRAP_MANAGEMENT_KEY: managementKey,
     DRAIN_DELAY_MS: "0",
   };
@@ -70,26 +76,34 @@ async function readiness(url: string) {
   return { status: response.status, body: (await response.json()) as { problems?: string[] } };
 }
 
+/** What an RPC answers the management key; undefined for a refusal. */
+async function ask(url: string, rpc: string): Promise<unknown> {
+  const response = await fetch(`${url}/${rpc}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${managementKey}` },
+    body: "{}",
+  });
+  return response.ok ? response.json() : undefined;
+}
+
 test("waits for its migrations, makes the configured account once, and stops when told to", async () => {
   const first = await start();
   expect(await readiness(first.url)).toMatchObject({
     status: 503,
-    body: { problems: ["migrations pending: 0001-accounts"] },
+    body: { problems: [`migrations pending: ${migrations}`] },
   });
-  expect(await runToEnd(migrate)).toEqual({ out: "account: applied 0001-accounts\n", error: "", code: 0 });
-  expect(await runToEnd(migrate)).toEqual({ out: "account: up to date\n", error: "", code: 0 });
+  for (const done of [`applied ${migrations}`, "up to date"]) {
+    const { out, error, code } = await runToEnd(migrate);
+    expect({ error, code }).toEqual({ error: "", code: 0 });
+    expect(out.split("\n")).toContain(`account: ${done}`);
+  }
   expect((await readiness(first.url)).status).toBe(200);
   const second = await start();
   for (const { url } of [first, second]) {
-    const total = await waitUntil(async () => {
-      const response = await fetch(`${url}/${KeyService.typeName}/ListKeys`, {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: `Bearer ${managementKey}` },
-        body: "{}",
-      });
-      return response.ok && ((await response.json()) as { totalCount: string }).totalCount;
-    });
-    expect(total).toBe("1");
+    const keys = await waitUntil(() => ask(url, `${KeyService.typeName}/ListKeys`));
+    expect(keys).toMatchObject({ totalCount: "1" });
+    const credits = await ask(url, `${CreditService.typeName}/GetCredits`);
+    expect(credits).toEqual({ totalCreditsNanoUsd: "2500000000" });
   }
   for (const { child, log } of [first, second]) {
     child.kill("SIGTERM");
@@ -104,6 +118,11 @@ test("says in one line what keeps it from starting, without a secret", async () 
   expect(malformed.code).toBe(1);
   expect(malformed.error).toMatch(/^error: configuration: BOOTSTRAP_MANAGEMENT_KEY must be .+\n$/);
   expect(malformed.error).not.toContain("weak");
+  const unset = await runToEnd(main, { ...env, MASTER_KEYS: "" });
+  expect(unset).toEqual({ out: "", error: "error: configuration: MASTER_KEYS is required\n", code: 1 });
+  const short = await runToEnd(main, { ...env, MASTER_KEYS: "k:c2hvcnQ=" });
+  expect(short.error).toMatch(/^error: configuration: MASTER_KEYS must be .+\n$/);
+  expect(short.error).not.toContain("c2hvcnQ");
   const absent = await runToEnd(main, { ...env, SERVICE_JWKS_FILE: join(folder, "absent") });
   expect(absent).toMatchObject({
     code: 1,

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { connectDatabase } from "../../lib/database/connect.ts";
+import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { kafkaConnection } from "../../lib/events/kafka-config.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
 import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
@@ -7,24 +9,39 @@ import { createLog, type Log } from "../../lib/runtime/log.ts";
 import { type RunningProcess, runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
+import { createSealer } from "../../lib/secrets/seal.ts";
+import { builtInProviders } from "../../providers/registry.ts";
 import { type AccountService, createAccountService } from "./account-service.ts";
-import { type BootstrapKeys, bootstrapAccount } from "./bootstrap.ts";
-import { readAccountConfig, readBootstrapKeys } from "./config.ts";
+import { bootstrapAccount, type FirstAccount } from "./bootstrap.ts";
+import { accountLimits, readAccountConfig, readBootstrapKeys } from "./config.ts";
 import { accountMigrations } from "./migrations.ts";
 import type { AccountDatabase, AccountTables } from "./store.ts";
 
 const bootstrapRetryMs = 1000;
+/** What needs no key takes none from an account. */
+const providerSlugs = builtInProviders.filter(({ needsKey }) => needsKey).map(({ slug }) => slug);
 
 await runProcess(start);
 
 async function start(): Promise<RunningProcess> {
   const config = readAccountConfig();
-  const bootstrapKeys = readBootstrapKeys(config);
+  const firstAccount = readBootstrapKeys(config);
+  const connection = kafkaConnection(config);
+  const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
   const log = createLog({ name: "account", level: config.LOG_LEVEL });
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const { schema } = accountMigrations;
   const database = connectDatabase<AccountTables>({ url: config.DATABASE_URL, schema, log });
-  const account = createAccountService({ database, log, verifyToken: createTokenVerifier(keys) });
+  const bus = createKafkaBus({ connection, clientId: "account", log });
+  const account = createAccountService({
+    database,
+    bus,
+    limits: accountLimits(config),
+    providerKeys: { sealer, providerSlugs },
+    log,
+    verifyToken: createTokenVerifier(keys),
+  });
   const server = await startRpcServer({
     host: config.HOST,
     port: config.PORT,
@@ -36,32 +53,34 @@ async function start(): Promise<RunningProcess> {
     log,
   });
   const stopping = new AbortController();
-  const bootstrapping = bootstrapWhenMigrated(account, database, bootstrapKeys, log, stopping.signal);
+  const bootstrapping = bootstrapWhenMigrated(account, database, firstAccount, log, stopping.signal);
+  account.start();
   logListening(log, "rpc", config.HOST, server.port);
-  return {
-    log,
-    async stop() {
-      stopping.abort();
-      await server.drain({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS });
-      await bootstrapping;
-      await database.destroy();
-    },
+  const stop = async () => {
+    stopping.abort();
+    const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
+    await Promise.all([server.drain(drain), account.stop()]);
+    await bus.close();
+    await bootstrapping;
+    await database.destroy();
   };
+  void account.consumer?.failed.then(stop).finally(() => process.exit(1));
+  return { log, stop };
 }
 
 /** Makes the first account once the schema is there, when keys for it are configured. */
 async function bootstrapWhenMigrated(
   account: AccountService,
   database: AccountDatabase,
-  keys: BootstrapKeys,
+  firstAccount: FirstAccount,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  if (keys.inferenceKey === undefined && keys.managementKey === undefined) return;
+  if (firstAccount.inferenceKey === undefined && firstAccount.managementKey === undefined) return;
   while (!signal.aborted) {
     try {
       if ((await account.readiness()).length === 0) {
-        const made = await bootstrapAccount(database, keys);
+        const made = await bootstrapAccount(database, firstAccount);
         if (made !== undefined) log.info({ account_id: made.accountId }, "first account made");
         return;
       }

@@ -1,9 +1,16 @@
 import type { SchemaMigrations } from "../../lib/database/migrate.ts";
 import { accounts } from "./migrations/0001-accounts.ts";
 import { credits } from "./migrations/0002-credits.ts";
+import { providerKeys } from "./migrations/0003-provider-keys.ts";
+import { keyRotation } from "./migrations/0004-key-rotation.ts";
 
 /** The schema of the account service and the steps that make it. */
 export const accountMigrations: SchemaMigrations = {
   schema: "account",
-  migrations: { "0001-accounts": accounts, "0002-credits": credits },
+  migrations: {
+    "0001-accounts": accounts,
+    "0002-credits": credits,
+    "0003-provider-keys": providerKeys,
+    "0004-key-rotation": keyRotation,
+  },
 };

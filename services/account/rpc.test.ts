@@ -296,16 +296,6 @@ describe("a request is refused with each fault named", () => {
   });
 });
 
-test("what is not there yet says so, to who may call it", async () => {
-  const rotate = async (authorization: string) => {
-    const headers = { "content-type": "application/json", authorization };
-    const url = `${server.url}/${KeyService.typeName}/RotateKey`;
-    return (await fetch(url, { method: "POST", headers, body: "{}" })).json();
-  };
-  expect(await rotate(`Bearer ${managementKey}`)).toMatchObject({ code: "unimplemented" });
-  expect(await rotate("")).toMatchObject({ code: "unauthenticated" });
-});
-
 test("no table and no log line has a key in it, wherever it came from", async () => {
   const { secret } = await keys.createKey({ name: "one" });
   const own = server.client(KeyService, `Bearer ${secret}`);

@@ -4,7 +4,9 @@ import {
   CreateKeyResponseSchema,
   GetCurrentKeyResponseSchema,
   GetKeyResponseSchema,
+  type Key,
   ListKeysResponseSchema,
+  RotateKeyResponseSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/media/account/v1/key_pb.ts";
 import type { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
@@ -15,10 +17,13 @@ import {
   checkKeyHash,
   fromProtoCreateKeyRequest,
   fromProtoListKeysRequest,
+  fromProtoRotateKeyRequest,
   fromProtoUpdateKeyRequest,
 } from "./key-requests.ts";
+import { rotateKey } from "./key-rotation.ts";
+import { noSpending, readSpending } from "./key-spending.ts";
 import { createKey, deleteKey, getKey, listKeys, updateKey } from "./keys.ts";
-import type { AccountDatabase } from "./store.ts";
+import type { AccountDatabase, ApiKeyRow } from "./store.ts";
 
 /** The handlers of KeyService; each answers for the account of the calling key alone. */
 export function createKeyHandlers(
@@ -29,7 +34,7 @@ export function createKeyHandlers(
     async listKeys(request, context) {
       const page = fromProtoListKeysRequest(request);
       const { rows, totalCount } = await listKeys(database, principalOf(context).accountId, page);
-      return create(ListKeysResponseSchema, { keys: rows.map(toProtoKey), totalCount });
+      return create(ListKeysResponseSchema, { keys: await showKeys(database, rows), totalCount });
     },
     async createKey(request, context) {
       const { accountId, memberId } = principalOf(context);
@@ -38,26 +43,44 @@ export function createKeyHandlers(
       const { secret, row } = await database
         .transaction()
         .execute((transaction) => createKey(transaction, accountId, key));
-      return create(CreateKeyResponseSchema, { secret, key: toProtoKey(row) });
+      return create(CreateKeyResponseSchema, { secret, key: toProtoKey(row, noSpending) });
     },
     async getKey({ hash }, context) {
       const row = await getKey(database, principalOf(context).accountId, checkKeyHash(hash));
-      return create(GetKeyResponseSchema, { key: toProtoKey(row) });
+      return create(GetKeyResponseSchema, await showKey(database, row));
     },
     async getCurrentKey(_request, context) {
       const { accountId, keyHash } = principalOf(context);
       const row = await getKey(database, accountId, keyHash);
-      return create(GetCurrentKeyResponseSchema, { key: toProtoKey(row) });
+      return create(GetCurrentKeyResponseSchema, await showKey(database, row));
     },
     async updateKey(request, context) {
       const hash = checkKeyHash(request.hash);
       const change = fromProtoUpdateKeyRequest(request);
       const row = await updateKey(database, principalOf(context).accountId, hash, change);
-      return create(UpdateKeyResponseSchema, { key: toProtoKey(row) });
+      return create(UpdateKeyResponseSchema, await showKey(database, row));
     },
     async deleteKey({ hash }, context) {
       await deleteKey(database, principalOf(context).accountId, checkKeyHash(hash));
       return {};
     },
+    async rotateKey(request, context) {
+      const rotation = fromProtoRotateKeyRequest(request);
+      const { secret, row } = await rotateKey(database, principalOf(context).accountId, rotation);
+      return create(RotateKeyResponseSchema, { secret, ...(await showKey(database, row)) });
+    },
   };
+}
+
+async function showKeys(database: AccountDatabase, rows: readonly ApiKeyRow[]): Promise<Key[]> {
+  const spending = await readSpending(
+    database,
+    rows.map((row) => row.rate_bucket),
+  );
+  return rows.map((row) => toProtoKey(row, spending.get(row.rate_bucket) ?? noSpending));
+}
+
+async function showKey(database: AccountDatabase, row: ApiKeyRow): Promise<{ key?: Key }> {
+  const [key] = await showKeys(database, [row]);
+  return key === undefined ? {} : { key };
 }

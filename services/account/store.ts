@@ -12,6 +12,15 @@ export type KeyScopeName = "speech" | "images";
 /** Periods of a key's credit limit, as stored; null is the key's whole life. */
 export type LimitResetName = "daily" | "weekly" | "monthly";
 
+/** What became of a reservation, as stored. */
+export type HoldStateName = "open" | "settled" | "lost" | "released" | "refused";
+
+/** Why a reservation was refused, as stored. */
+export type HoldRefusalName = "credits" | "key_limit" | "too_late";
+
+/** Books of the ledger, as stored. */
+export type BookName = "granted" | "customer" | "revenue";
+
 type CreatedAt = ColumnType<Date, never, never>;
 type Instant = ColumnType<Date | null, Date | null | undefined, Date | null>;
 
@@ -20,6 +29,11 @@ interface AccountTable {
   kind: AccountKindName;
   name: string;
   created_at: CreatedAt;
+  granted_nano_usd: Generated<bigint>;
+  charged_nano_usd: Generated<bigint>;
+  held_nano_usd: Generated<bigint>;
+  /** Granted less charged; holds are not taken off. */
+  balance_nano_usd: ColumnType<bigint, never, never>;
 }
 
 interface MemberTable {
@@ -50,6 +64,8 @@ interface ApiKeyTable {
   rate_limit_per_minute: number | null;
   /** Hash of the first key of its line of rotations. */
   rate_bucket: string;
+  /** Hash of its successor. */
+  replaced_by: ColumnType<string | null, never, string>;
 }
 
 interface AuditTable {
@@ -59,6 +75,72 @@ interface AuditTable {
   action: string;
   account_id: string | null;
   subject: string;
+  note: Generated<string>;
+}
+
+interface ProviderKeyTable {
+  id: string;
+  account_id: string;
+  provider_slug: string;
+  name: string;
+  label: string;
+  /** Null in a deleted key. */
+  sealed: Buffer | null;
+  disabled: Generated<boolean>;
+  created_at: CreatedAt;
+  deleted_at: Instant;
+}
+
+/** What a line of rotated keys has spent and has on hold, over its whole life. */
+interface KeyLineTable {
+  rate_bucket: string;
+  account_id: string;
+  held_nano_usd: Generated<bigint>;
+  spent_nano_usd: Generated<bigint>;
+  byok_nano_usd: Generated<bigint>;
+}
+
+/** The same by UTC day of the reservation, `YYYY-MM-DD`. */
+interface KeyLineDayTable {
+  rate_bucket: string;
+  day: string;
+  held_nano_usd: Generated<bigint>;
+  spent_nano_usd: Generated<bigint>;
+  byok_nano_usd: Generated<bigint>;
+}
+
+/** Written by the functions `reserve`, `settle` and `release` of the schema alone; publishing moves its due time. */
+interface HoldTable {
+  id: string;
+  account_id: string;
+  state: HoldStateName;
+  refusal: HoldRefusalName | null;
+  rate_bucket: string | null;
+  day: string | null;
+  amount_nano_usd: Generated<bigint>;
+  key_amount_nano_usd: Generated<bigint>;
+  deadline: Instant;
+  created_at: CreatedAt;
+  closed_at: Instant;
+  event: Buffer | null;
+  revision: number | null;
+  cost_nano_usd: Generated<bigint>;
+  debited_nano_usd: Generated<bigint>;
+  seen: Generated<boolean>;
+  publish_due_at: Instant;
+  publish_count: Generated<number>;
+}
+
+interface LedgerEntryTable {
+  id: ColumnType<bigint, never, never>;
+  at: CreatedAt;
+  account_id: string;
+  debit: BookName;
+  credit: BookName;
+  amount_nano_usd: bigint;
+  generation_id: string | null;
+  revision: number | null;
+  grant_id: string | null;
 }
 
 /** The tables of the schema `account`. */
@@ -67,6 +149,11 @@ export interface AccountTables {
   member: MemberTable;
   api_key: ApiKeyTable;
   audit: AuditTable;
+  key_line: KeyLineTable;
+  key_line_day: KeyLineDayTable;
+  hold: HoldTable;
+  ledger_entry: LedgerEntryTable;
+  provider_key: ProviderKeyTable;
 }
 
 /** The account service's database. */
@@ -86,3 +173,6 @@ export type ApiKeyRow = Selectable<ApiKeyTable>;
 
 /** An audit entry as stored. */
 export type AuditRow = Selectable<AuditTable>;
+
+/** A provider key as it is shown: without the sealed key itself. */
+export type ProviderKeyRow = Omit<Selectable<ProviderKeyTable>, "sealed" | "deleted_at">;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
+import type { Client, Interceptor, Transport } from "@connectrpc/connect";
 import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { migrateToLatest } from "../../lib/database/migrate.ts";
@@ -14,9 +14,14 @@ import { createTokenSigner, createTokenVerifier } from "../../lib/identity/servi
 import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
 import { type Log, silentLog } from "../../lib/runtime/log.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
+import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
+import { createSealer } from "../../lib/secrets/seal.ts";
 import { createAccountService } from "../../services/account/account-service.ts";
 import { accountMigrations } from "../../services/account/migrations.ts";
+import type { MoneyFigures } from "../../services/account/money-figures.ts";
+import type { ProviderKeyOptions } from "../../services/account/provider-key-rpc.ts";
 import type { AccountDatabase, AccountTables } from "../../services/account/store.ts";
+import { awayBus } from "./away-bus.ts";
 import { createTestDatabase } from "./database.ts";
 
 /** The account service on a database of its own, reached over a socket. */
@@ -25,6 +30,8 @@ export interface TestAccountServer {
   readonly databaseUrl: string;
   readonly database: AccountDatabase;
   readonly keyFiles: KeyFiles;
+  /** The figures of its money. */
+  moneyFigures(): Promise<MoneyFigures>;
   /** An Authorization header with a token of an issuer; the operator is `ada`. */
   tokenOf(issuer: Issuer, audience?: Audience): Promise<string>;
   /** A client that sends this Authorization header. */
@@ -34,8 +41,17 @@ export interface TestAccountServer {
   close(): Promise<void>;
 }
 
+/** What provider keys are kept with unless something else is given. */
+export const testProviderKeys: ProviderKeyOptions = {
+  sealer: createSealer(readMasterKeys(`test:${Buffer.alloc(32, 7).toString("base64")}`)),
+  providerSlugs: ["openai", "elevenlabs"],
+};
+
 /** Starts the account service on a fresh database that is migrated. */
-export async function startTestAccountServer(log: Log = silentLog): Promise<TestAccountServer> {
+export async function startTestAccountServer(
+  log: Log = silentLog,
+  providerKeys = testProviderKeys,
+): Promise<TestAccountServer> {
   const folder = await mkdtemp(join(tmpdir(), "account-"));
   const keyFiles = await ensureKeyFiles(folder);
   const { url: databaseUrl, drop } = await createTestDatabase();
@@ -43,23 +59,19 @@ export async function startTestAccountServer(log: Log = silentLog): Promise<Test
   const database = connectDatabase<AccountTables>({ url: databaseUrl, schema, log });
   await migrateToLatest(database, accountMigrations);
   const keys = await openServiceKeySet({ path: keyFiles.jwksFile, log });
-  const account = createAccountService({ database, log, verifyToken: createTokenVerifier(keys) });
+  const account = createAccountService({
+    database,
+    bus: awayBus,
+    providerKeys,
+    limits: { holdGraceMs: 300_000, unseenGraceMs: 30_000, retentionDays: 400 },
+    log,
+    verifyToken: createTokenVerifier(keys),
+  });
   const { services, routes, readiness } = account;
   const server = await startRpcServer({ host: "127.0.0.1", port: 0, services, routes, readiness, log });
   const url = `http://127.0.0.1:${server.port}`;
   const client: TestAccountServer["client"] = (service, authorization) =>
-    createRpcClient(
-      service,
-      createRemoteTransport({
-        baseUrl: url,
-        interceptors: [
-          (next) => (request) => {
-            if (authorization !== undefined) request.header.set("authorization", authorization);
-            return next(request);
-          },
-        ],
-      }),
-    );
+    createRpcClient(service, authorizedTransport(url, authorization));
   const tokenOf: TestAccountServer["tokenOf"] = async (issuer, audience = "account") => {
     const key = await readServiceKey(keyFiles.keyFile(issuer), issuer);
     return `Bearer ${await createTokenSigner(key, issuer === "operator" ? "ada" : "").sign(audience)}`;
@@ -69,6 +81,7 @@ export async function startTestAccountServer(log: Log = silentLog): Promise<Test
     databaseUrl,
     database,
     keyFiles,
+    moneyFigures: account.moneyFigures,
     tokenOf,
     client,
     admin: async () => client(AccountAdminService, await tokenOf("operator")),
@@ -79,4 +92,12 @@ export async function startTestAccountServer(log: Log = silentLog): Promise<Test
       await rm(folder, { recursive: true });
     },
   };
+}
+
+function authorizedTransport(baseUrl: string, authorization: string | undefined): Transport {
+  const authorize: Interceptor = (next) => (request) => {
+    if (authorization !== undefined) request.header.set("authorization", authorization);
+    return next(request);
+  };
+  return createRemoteTransport({ baseUrl, interceptors: [authorize] });
 }

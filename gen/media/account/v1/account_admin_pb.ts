@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/account_admin.proto.
  */
 export const file_media_account_v1_account_admin: GenFile = /*@__PURE__*/
-  fileDesc("CiRtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW4ucHJvdG8SEG1lZGlhLmFjY291bnQudjEiUQoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSKwoEa2luZBgBIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgCIAEoCSJDChVDcmVhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCJPChNMaXN0QWNjb3VudHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkSFgoJcGFnZV9zaXplGAIgASgFSACIAQFCDAoKX3BhZ2Vfc2l6ZSJcChRMaXN0QWNjb3VudHNSZXNwb25zZRIrCghhY2NvdW50cxgBIAMoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNAoQQWRkTWVtYmVyUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkiPQoRQWRkTWVtYmVyUmVzcG9uc2USKAoGbWVtYmVyGAEgASgLMhgubWVkaWEuYWNjb3VudC52MS5NZW1iZXIiKAoSTGlzdE1lbWJlcnNSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkiQAoTTGlzdE1lbWJlcnNSZXNwb25zZRIpCgdtZW1iZXJzGAEgAygLMhgubWVkaWEuYWNjb3VudC52MS5NZW1iZXIiPAoTUmVtb3ZlTWVtYmVyUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhEKCW1lbWJlcl9pZBgCIAEoCSJAChRSZW1vdmVNZW1iZXJSZXNwb25zZRIoCgZtZW1iZXIYASABKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciJeChdDcmVhdGVBY2NvdW50S2V5UmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEi8KA2tleRgCIAEoCzIiLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlS2V5UmVxdWVzdCJOChhDcmVhdGVBY2NvdW50S2V5UmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEiIKA2tleRgCIAEoCzIVLm1lZGlhLmFjY291bnQudjEuS2V5ImEKEkdyYW50Q3JlZGl0UmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhcKD2Ftb3VudF9uYW5vX3VzZBgCIAEoAxIQCghncmFudF9pZBgDIAEoCRIMCgRub3RlGAQgASgJIkAKE0dyYW50Q3JlZGl0UmVzcG9uc2USGAoQYmFsYW5jZV9uYW5vX3VzZBgBIAEoAxIPCgdhcHBsaWVkGAIgASgIIhsKGVJlc2VhbFByb3ZpZGVyS2V5c1JlcXVlc3QiPwoaUmVzZWFsUHJvdmlkZXJLZXlzUmVzcG9uc2USEAoIcmVzZWFsZWQYASABKAMSDwoHY3VycmVudBgCIAEoAyJkChBMaXN0SG9sZHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKqAQoLSG9sZFN1bW1hcnkSFQoNZ2VuZXJhdGlvbl9pZBgBIAEoCRISCgphY2NvdW50X2lkGAIgASgJEg0KBXN0YXRlGAMgASgJEhUKCHJldmlzaW9uGAQgASgFSACIAQESFQoNY29zdF9uYW5vX3VzZBgFIAEoAxIYChBkZWJpdGVkX25hbm9fdXNkGAYgASgDEgwKBHNlZW4YByABKAhCCwoJX3JldmlzaW9uIkEKEUxpc3RIb2xkc1Jlc3BvbnNlEiwKBWhvbGRzGAEgAygLMh0ubWVkaWEuYWNjb3VudC52MS5Ib2xkU3VtbWFyeSKHAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoAxImCgJhdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3BlcmF0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEhIKCmFjY291bnRfaWQYBSABKAkSDwoHc3ViamVjdBgGIAEoCSJ5ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhYKCWJlZm9yZV9pZBgCIAEoA0gAiAEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUgBiAEBQgwKCl9iZWZvcmVfaWRCDAoKX3BhZ2Vfc2l6ZSJJChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLm1lZGlhLmFjY291bnQudjEuQXVkaXRFbnRyeWIGcHJvdG8z", [file_google_protobuf_timestamp, file_media_account_v1_account, file_media_account_v1_key]);
+  fileDesc("CiRtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW4ucHJvdG8SEG1lZGlhLmFjY291bnQudjEiUQoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSKwoEa2luZBgBIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgCIAEoCSJDChVDcmVhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCJPChNMaXN0QWNjb3VudHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkSFgoJcGFnZV9zaXplGAIgASgFSACIAQFCDAoKX3BhZ2Vfc2l6ZSJcChRMaXN0QWNjb3VudHNSZXNwb25zZRIrCghhY2NvdW50cxgBIAMoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0QWNjb3VudFJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChJHZXRBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCI0ChBBZGRNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCSI9ChFBZGRNZW1iZXJSZXNwb25zZRIoCgZtZW1iZXIYASABKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciIoChJMaXN0TWVtYmVyc1JlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChNMaXN0TWVtYmVyc1Jlc3BvbnNlEikKB21lbWJlcnMYASADKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciI8ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIkAKFFJlbW92ZU1lbWJlclJlc3BvbnNlEigKBm1lbWJlchgBIAEoCzIYLm1lZGlhLmFjY291bnQudjEuTWVtYmVyIl4KF0NyZWF0ZUFjY291bnRLZXlSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSLwoDa2V5GAIgASgLMiIubWVkaWEuYWNjb3VudC52MS5DcmVhdGVLZXlSZXF1ZXN0Ik4KGENyZWF0ZUFjY291bnRLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkiYQoSR3JhbnRDcmVkaXRSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSFwoPYW1vdW50X25hbm9fdXNkGAIgASgDEhAKCGdyYW50X2lkGAMgASgJEgwKBG5vdGUYBCABKAkiQAoTR3JhbnRDcmVkaXRSZXNwb25zZRIYChBiYWxhbmNlX25hbm9fdXNkGAEgASgDEg8KB2FwcGxpZWQYAiABKAgiGwoZUmVzZWFsUHJvdmlkZXJLZXlzUmVxdWVzdCJTChpSZXNlYWxQcm92aWRlcktleXNSZXNwb25zZRIQCghyZXNlYWxlZBgBIAEoAxIPCgdjdXJyZW50GAIgASgDEhIKCnVucmVhZGFibGUYAyABKAMiZAoQTGlzdEhvbGRzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiqgEKC0hvbGRTdW1tYXJ5EhUKDWdlbmVyYXRpb25faWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIVCghyZXZpc2lvbhgEIAEoBUgAiAEBEhUKDWNvc3RfbmFub191c2QYBSABKAMSGAoQZGViaXRlZF9uYW5vX3VzZBgGIAEoAxIMCgRzZWVuGAcgASgIQgsKCV9yZXZpc2lvbiJBChFMaXN0SG9sZHNSZXNwb25zZRIsCgVob2xkcxgBIAMoCzIdLm1lZGlhLmFjY291bnQudjEuSG9sZFN1bW1hcnkiJgoQTGlzdEJvb2tzUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJIqADCgxBY2NvdW50Qm9va3MSEgoKYWNjb3VudF9pZBgBIAEoCRIYChBncmFudGVkX25hbm9fdXNkGAIgASgDEh8KF2xlZGdlcl9ncmFudGVkX25hbm9fdXNkGAMgASgDEhgKEGNoYXJnZWRfbmFub191c2QYBCABKAMSHwoXbGVkZ2VyX2NoYXJnZWRfbmFub191c2QYBSABKAMSFQoNaGVsZF9uYW5vX3VzZBgGIAEoAxIbChNvcGVuX2hvbGRzX25hbm9fdXNkGAcgASgDEhkKEWtleV9oZWxkX25hbm9fdXNkGAggASgDEh4KFmtleV9kYXlzX2hlbGRfbmFub191c2QYCSABKAMSHwoXb3Blbl9ob2xkc19rZXlfbmFub191c2QYCiABKAMSGgoSa2V5X3NwZW50X25hbm9fdXNkGAsgASgDEh8KF2tleV9kYXlzX3NwZW50X25hbm9fdXNkGAwgASgDEhkKEWtleV9ieW9rX25hbm9fdXNkGA0gASgDEh4KFmtleV9kYXlzX2J5b2tfbmFub191c2QYDiABKAMiQgoRTGlzdEJvb2tzUmVzcG9uc2USLQoFYm9va3MYASADKAsyHi5tZWRpYS5hY2NvdW50LnYxLkFjY291bnRCb29rcyKVAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoAxImCgJhdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3BlcmF0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEhIKCmFjY291bnRfaWQYBSABKAkSDwoHc3ViamVjdBgGIAEoCRIMCgRub3RlGAcgASgJInkKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSFgoJYmVmb3JlX2lkGAIgASgDSACIAQESFgoJcGFnZV9zaXplGAMgASgFSAGIAQFCDAoKX2JlZm9yZV9pZEIMCgpfcGFnZV9zaXplIkkKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwubWVkaWEuYWNjb3VudC52MS5BdWRpdEVudHJ5YgZwcm90bzM", [file_google_protobuf_timestamp, file_media_account_v1_account, file_media_account_v1_key]);
 
 /**
  * Asks for a new account.
@@ -126,6 +126,48 @@ export const ListAccountsResponseSchema: GenMessage<ListAccountsResponse> = /*@_
   messageDesc(file_media_account_v1_account_admin, 3);
 
 /**
+ * Asks for one account.
+ *
+ * @generated from message media.account.v1.GetAccountRequest
+ */
+export type GetAccountRequest = Message<"media.account.v1.GetAccountRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message media.account.v1.GetAccountRequest.
+ * Use `create(GetAccountRequestSchema)` to create a new message.
+ */
+export const GetAccountRequestSchema: GenMessage<GetAccountRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 4);
+
+/**
+ * The account.
+ *
+ * @generated from message media.account.v1.GetAccountResponse
+ */
+export type GetAccountResponse = Message<"media.account.v1.GetAccountResponse"> & {
+  /**
+   * As it is stored now.
+   *
+   * @generated from field: media.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.GetAccountResponse.
+ * Use `create(GetAccountResponseSchema)` to create a new message.
+ */
+export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 5);
+
+/**
  * Asks to add a member to an organization.
  *
  * @generated from message media.account.v1.AddMemberRequest
@@ -151,7 +193,7 @@ export type AddMemberRequest = Message<"media.account.v1.AddMemberRequest"> & {
  * Use `create(AddMemberRequestSchema)` to create a new message.
  */
 export const AddMemberRequestSchema: GenMessage<AddMemberRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 4);
+  messageDesc(file_media_account_v1_account_admin, 6);
 
 /**
  * The new member.
@@ -172,7 +214,7 @@ export type AddMemberResponse = Message<"media.account.v1.AddMemberResponse"> & 
  * Use `create(AddMemberResponseSchema)` to create a new message.
  */
 export const AddMemberResponseSchema: GenMessage<AddMemberResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 5);
+  messageDesc(file_media_account_v1_account_admin, 7);
 
 /**
  * Asks for an organization's members.
@@ -193,7 +235,7 @@ export type ListMembersRequest = Message<"media.account.v1.ListMembersRequest"> 
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 6);
+  messageDesc(file_media_account_v1_account_admin, 8);
 
 /**
  * The members, oldest first; those who left included.
@@ -214,7 +256,7 @@ export type ListMembersResponse = Message<"media.account.v1.ListMembersResponse"
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 7);
+  messageDesc(file_media_account_v1_account_admin, 9);
 
 /**
  * Asks to remove a member; their keys are disabled with it.
@@ -242,7 +284,7 @@ export type RemoveMemberRequest = Message<"media.account.v1.RemoveMemberRequest"
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 8);
+  messageDesc(file_media_account_v1_account_admin, 10);
 
 /**
  * The member is removed.
@@ -263,7 +305,7 @@ export type RemoveMemberResponse = Message<"media.account.v1.RemoveMemberRespons
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 9);
+  messageDesc(file_media_account_v1_account_admin, 11);
 
 /**
  * Asks for a key in any account: for who has none yet, or lost theirs.
@@ -291,7 +333,7 @@ export type CreateAccountKeyRequest = Message<"media.account.v1.CreateAccountKey
  * Use `create(CreateAccountKeyRequestSchema)` to create a new message.
  */
 export const CreateAccountKeyRequestSchema: GenMessage<CreateAccountKeyRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 10);
+  messageDesc(file_media_account_v1_account_admin, 12);
 
 /**
  * The new key.
@@ -319,7 +361,7 @@ export type CreateAccountKeyResponse = Message<"media.account.v1.CreateAccountKe
  * Use `create(CreateAccountKeyResponseSchema)` to create a new message.
  */
 export const CreateAccountKeyResponseSchema: GenMessage<CreateAccountKeyResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 11);
+  messageDesc(file_media_account_v1_account_admin, 13);
 
 /**
  * Asks to give credit to an account.
@@ -335,21 +377,21 @@ export type GrantCreditRequest = Message<"media.account.v1.GrantCreditRequest"> 
   accountId: string;
 
   /**
-   * How much, nano-USD, above 0.
+   * How much, nano-USD, above 0, at most 10,000,000 USD.
    *
    * @generated from field: int64 amount_nano_usd = 2;
    */
   amountNanoUsd: bigint;
 
   /**
-   * Makes the grant idempotent: the same id is granted once. 1 to 128 characters. Required.
+   * Makes the grant idempotent: the same id is granted once, to one account. 1 to 128 visible ASCII characters. Required.
    *
    * @generated from field: string grant_id = 3;
    */
   grantId: string;
 
   /**
-   * Why, for the audit; at most 1,024 characters.
+   * Why, for the audit; at most 256 characters on one line.
    *
    * @generated from field: string note = 4;
    */
@@ -361,7 +403,7 @@ export type GrantCreditRequest = Message<"media.account.v1.GrantCreditRequest"> 
  * Use `create(GrantCreditRequestSchema)` to create a new message.
  */
 export const GrantCreditRequestSchema: GenMessage<GrantCreditRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 12);
+  messageDesc(file_media_account_v1_account_admin, 14);
 
 /**
  * The grant stands.
@@ -389,7 +431,7 @@ export type GrantCreditResponse = Message<"media.account.v1.GrantCreditResponse"
  * Use `create(GrantCreditResponseSchema)` to create a new message.
  */
 export const GrantCreditResponseSchema: GenMessage<GrantCreditResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 13);
+  messageDesc(file_media_account_v1_account_admin, 15);
 
 /**
  * Asks to seal all provider keys again with the newest master key.
@@ -404,10 +446,10 @@ export type ResealProviderKeysRequest = Message<"media.account.v1.ResealProvider
  * Use `create(ResealProviderKeysRequestSchema)` to create a new message.
  */
 export const ResealProviderKeysRequestSchema: GenMessage<ResealProviderKeysRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 14);
+  messageDesc(file_media_account_v1_account_admin, 16);
 
 /**
- * What was done.
+ * What was done. Repeating the call goes on where an earlier one was cut off.
  *
  * @generated from message media.account.v1.ResealProviderKeysResponse
  */
@@ -425,6 +467,13 @@ export type ResealProviderKeysResponse = Message<"media.account.v1.ResealProvide
    * @generated from field: int64 current = 2;
    */
   current: bigint;
+
+  /**
+   * How many could not be opened, as their master key is not configured any more; they are left as they are.
+   *
+   * @generated from field: int64 unreadable = 3;
+   */
+  unreadable: bigint;
 };
 
 /**
@@ -432,7 +481,7 @@ export type ResealProviderKeysResponse = Message<"media.account.v1.ResealProvide
  * Use `create(ResealProviderKeysResponseSchema)` to create a new message.
  */
 export const ResealProviderKeysResponseSchema: GenMessage<ResealProviderKeysResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 15);
+  messageDesc(file_media_account_v1_account_admin, 17);
 
 /**
  * Asks for the holds of a span of time.
@@ -460,7 +509,7 @@ export type ListHoldsRequest = Message<"media.account.v1.ListHoldsRequest"> & {
  * Use `create(ListHoldsRequestSchema)` to create a new message.
  */
 export const ListHoldsRequestSchema: GenMessage<ListHoldsRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 16);
+  messageDesc(file_media_account_v1_account_admin, 18);
 
 /**
  * What reconciliation needs of one hold.
@@ -523,7 +572,7 @@ export type HoldSummary = Message<"media.account.v1.HoldSummary"> & {
  * Use `create(HoldSummarySchema)` to create a new message.
  */
 export const HoldSummarySchema: GenMessage<HoldSummary> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 17);
+  messageDesc(file_media_account_v1_account_admin, 19);
 
 /**
  * A batch of holds, ordered by generation id over the whole stream.
@@ -544,7 +593,162 @@ export type ListHoldsResponse = Message<"media.account.v1.ListHoldsResponse"> & 
  * Use `create(ListHoldsResponseSchema)` to create a new message.
  */
 export const ListHoldsResponseSchema: GenMessage<ListHoldsResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 18);
+  messageDesc(file_media_account_v1_account_admin, 20);
+
+/**
+ * Asks for what the books of accounts say.
+ *
+ * @generated from message media.account.v1.ListBooksRequest
+ */
+export type ListBooksRequest = Message<"media.account.v1.ListBooksRequest"> & {
+  /**
+   * Only this account (UUID). Empty: all.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message media.account.v1.ListBooksRequest.
+ * Use `create(ListBooksRequestSchema)` to create a new message.
+ */
+export const ListBooksRequestSchema: GenMessage<ListBooksRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 21);
+
+/**
+ * What an account's books say, nano-USD, all at one moment. In good order `granted`, `charged` and `held` equal the sums
+ * of what they stand for, and a line of keys equals the sums of its days.
+ *
+ * @generated from message media.account.v1.AccountBooks
+ */
+export type AccountBooks = Message<"media.account.v1.AccountBooks"> & {
+  /**
+   * The account (UUID).
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * All that was granted, as the account says.
+   *
+   * @generated from field: int64 granted_nano_usd = 2;
+   */
+  grantedNanoUsd: bigint;
+
+  /**
+   * The same, summed from the ledger.
+   *
+   * @generated from field: int64 ledger_granted_nano_usd = 3;
+   */
+  ledgerGrantedNanoUsd: bigint;
+
+  /**
+   * All that was charged, as the account says.
+   *
+   * @generated from field: int64 charged_nano_usd = 4;
+   */
+  chargedNanoUsd: bigint;
+
+  /**
+   * The same, summed from the ledger.
+   *
+   * @generated from field: int64 ledger_charged_nano_usd = 5;
+   */
+  ledgerChargedNanoUsd: bigint;
+
+  /**
+   * What is held, as the account says.
+   *
+   * @generated from field: int64 held_nano_usd = 6;
+   */
+  heldNanoUsd: bigint;
+
+  /**
+   * The same, summed from the open holds.
+   *
+   * @generated from field: int64 open_holds_nano_usd = 7;
+   */
+  openHoldsNanoUsd: bigint;
+
+  /**
+   * What the account's lines of keys have on hold, against their limits.
+   *
+   * @generated from field: int64 key_held_nano_usd = 8;
+   */
+  keyHeldNanoUsd: bigint;
+
+  /**
+   * The same, summed from their days.
+   *
+   * @generated from field: int64 key_days_held_nano_usd = 9;
+   */
+  keyDaysHeldNanoUsd: bigint;
+
+  /**
+   * The same, summed from the open holds.
+   *
+   * @generated from field: int64 open_holds_key_nano_usd = 10;
+   */
+  openHoldsKeyNanoUsd: bigint;
+
+  /**
+   * What the lines of keys have spent; equals `charged`.
+   *
+   * @generated from field: int64 key_spent_nano_usd = 11;
+   */
+  keySpentNanoUsd: bigint;
+
+  /**
+   * The same, summed from their days.
+   *
+   * @generated from field: int64 key_days_spent_nano_usd = 12;
+   */
+  keyDaysSpentNanoUsd: bigint;
+
+  /**
+   * List price of what own provider keys served for the lines of keys.
+   *
+   * @generated from field: int64 key_byok_nano_usd = 13;
+   */
+  keyByokNanoUsd: bigint;
+
+  /**
+   * The same, summed from their days.
+   *
+   * @generated from field: int64 key_days_byok_nano_usd = 14;
+   */
+  keyDaysByokNanoUsd: bigint;
+};
+
+/**
+ * Describes the message media.account.v1.AccountBooks.
+ * Use `create(AccountBooksSchema)` to create a new message.
+ */
+export const AccountBooksSchema: GenMessage<AccountBooks> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 22);
+
+/**
+ * A batch of books, ordered by account id over the whole stream.
+ *
+ * @generated from message media.account.v1.ListBooksResponse
+ */
+export type ListBooksResponse = Message<"media.account.v1.ListBooksResponse"> & {
+  /**
+   * At most 1,000.
+   *
+   * @generated from field: repeated media.account.v1.AccountBooks books = 1;
+   */
+  books: AccountBooks[];
+};
+
+/**
+ * Describes the message media.account.v1.ListBooksResponse.
+ * Use `create(ListBooksResponseSchema)` to create a new message.
+ */
+export const ListBooksResponseSchema: GenMessage<ListBooksResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 23);
 
 /**
  * One change that an operator made.
@@ -593,6 +797,13 @@ export type AuditEntry = Message<"media.account.v1.AuditEntry"> & {
    * @generated from field: string subject = 6;
    */
   subject: string;
+
+  /**
+   * What else there is to say, such as the amount of a grant and why; empty when there is nothing.
+   *
+   * @generated from field: string note = 7;
+   */
+  note: string;
 };
 
 /**
@@ -600,7 +811,7 @@ export type AuditEntry = Message<"media.account.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 19);
+  messageDesc(file_media_account_v1_account_admin, 24);
 
 /**
  * Asks for the audit.
@@ -635,7 +846,7 @@ export type ListAuditEntriesRequest = Message<"media.account.v1.ListAuditEntries
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 20);
+  messageDesc(file_media_account_v1_account_admin, 25);
 
 /**
  * Audit entries, newest first.
@@ -644,7 +855,7 @@ export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> 
  */
 export type ListAuditEntriesResponse = Message<"media.account.v1.ListAuditEntriesResponse"> & {
   /**
-   * The page.
+   * The page; at most 500, also when more were asked for.
    *
    * @generated from field: repeated media.account.v1.AuditEntry entries = 1;
    */
@@ -656,5 +867,5 @@ export type ListAuditEntriesResponse = Message<"media.account.v1.ListAuditEntrie
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 21);
+  messageDesc(file_media_account_v1_account_admin, 26);
 

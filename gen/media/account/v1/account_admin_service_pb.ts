@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { AddMemberRequestSchema, AddMemberResponseSchema, CreateAccountKeyRequestSchema, CreateAccountKeyResponseSchema, CreateAccountRequestSchema, CreateAccountResponseSchema, GrantCreditRequestSchema, GrantCreditResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListAuditEntriesRequestSchema, ListAuditEntriesResponseSchema, ListHoldsRequestSchema, ListHoldsResponseSchema, ListMembersRequestSchema, ListMembersResponseSchema, RemoveMemberRequestSchema, RemoveMemberResponseSchema, ResealProviderKeysRequestSchema, ResealProviderKeysResponseSchema } from "./account_admin_pb.ts";
+import type { AddMemberRequestSchema, AddMemberResponseSchema, CreateAccountKeyRequestSchema, CreateAccountKeyResponseSchema, CreateAccountRequestSchema, CreateAccountResponseSchema, GetAccountRequestSchema, GetAccountResponseSchema, GrantCreditRequestSchema, GrantCreditResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListAuditEntriesRequestSchema, ListAuditEntriesResponseSchema, ListBooksRequestSchema, ListBooksResponseSchema, ListHoldsRequestSchema, ListHoldsResponseSchema, ListMembersRequestSchema, ListMembersResponseSchema, RemoveMemberRequestSchema, RemoveMemberResponseSchema, ResealProviderKeysRequestSchema, ResealProviderKeysResponseSchema } from "./account_admin_pb.ts";
 import { file_media_account_v1_account_admin } from "./account_admin_pb.ts";
 
 /**
  * Describes the file media/account/v1/account_admin_service.proto.
  */
 export const file_media_account_v1_account_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("CixtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW5fc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTKLCAoTQWNjb3VudEFkbWluU2VydmljZRJiCg1DcmVhdGVBY2NvdW50EiYubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIgASYgoMTGlzdEFjY291bnRzEiUubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXF1ZXN0GiYubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXNwb25zZSIDkAIBElYKCUFkZE1lbWJlchIiLm1lZGlhLmFjY291bnQudjEuQWRkTWVtYmVyUmVxdWVzdBojLm1lZGlhLmFjY291bnQudjEuQWRkTWVtYmVyUmVzcG9uc2UiABJfCgtMaXN0TWVtYmVycxIkLm1lZGlhLmFjY291bnQudjEuTGlzdE1lbWJlcnNSZXF1ZXN0GiUubWVkaWEuYWNjb3VudC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgOQAgESYgoMUmVtb3ZlTWVtYmVyEiUubWVkaWEuYWNjb3VudC52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GiYubWVkaWEuYWNjb3VudC52MS5SZW1vdmVNZW1iZXJSZXNwb25zZSIDkAICEmsKEENyZWF0ZUFjY291bnRLZXkSKS5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZUFjY291bnRLZXlSZXF1ZXN0GioubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50S2V5UmVzcG9uc2UiABJfCgtHcmFudENyZWRpdBIkLm1lZGlhLmFjY291bnQudjEuR3JhbnRDcmVkaXRSZXF1ZXN0GiUubWVkaWEuYWNjb3VudC52MS5HcmFudENyZWRpdFJlc3BvbnNlIgOQAgISdAoSUmVzZWFsUHJvdmlkZXJLZXlzEisubWVkaWEuYWNjb3VudC52MS5SZXNlYWxQcm92aWRlcktleXNSZXF1ZXN0GiwubWVkaWEuYWNjb3VudC52MS5SZXNlYWxQcm92aWRlcktleXNSZXNwb25zZSIDkAICElsKCUxpc3RIb2xkcxIiLm1lZGlhLmFjY291bnQudjEuTGlzdEhvbGRzUmVxdWVzdBojLm1lZGlhLmFjY291bnQudjEuTGlzdEhvbGRzUmVzcG9uc2UiA5ACATABEm4KEExpc3RBdWRpdEVudHJpZXMSKS5tZWRpYS5hY2NvdW50LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GioubWVkaWEuYWNjb3VudC52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_media_account_v1_account_admin]);
+  fileDesc("CixtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW5fc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTLGCQoTQWNjb3VudEFkbWluU2VydmljZRJiCg1DcmVhdGVBY2NvdW50EiYubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIgASYgoMTGlzdEFjY291bnRzEiUubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXF1ZXN0GiYubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXNwb25zZSIDkAIBElwKCkdldEFjY291bnQSIy5tZWRpYS5hY2NvdW50LnYxLkdldEFjY291bnRSZXF1ZXN0GiQubWVkaWEuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiA5ACARJWCglBZGRNZW1iZXISIi5tZWRpYS5hY2NvdW50LnYxLkFkZE1lbWJlclJlcXVlc3QaIy5tZWRpYS5hY2NvdW50LnYxLkFkZE1lbWJlclJlc3BvbnNlIgASXwoLTGlzdE1lbWJlcnMSJC5tZWRpYS5hY2NvdW50LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBolLm1lZGlhLmFjY291bnQudjEuTGlzdE1lbWJlcnNSZXNwb25zZSIDkAIBEmIKDFJlbW92ZU1lbWJlchIlLm1lZGlhLmFjY291bnQudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBomLm1lZGlhLmFjY291bnQudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiA5ACAhJrChBDcmVhdGVBY2NvdW50S2V5EikubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50S2V5UmVxdWVzdBoqLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudEtleVJlc3BvbnNlIgASXwoLR3JhbnRDcmVkaXQSJC5tZWRpYS5hY2NvdW50LnYxLkdyYW50Q3JlZGl0UmVxdWVzdBolLm1lZGlhLmFjY291bnQudjEuR3JhbnRDcmVkaXRSZXNwb25zZSIDkAICEnQKElJlc2VhbFByb3ZpZGVyS2V5cxIrLm1lZGlhLmFjY291bnQudjEuUmVzZWFsUHJvdmlkZXJLZXlzUmVxdWVzdBosLm1lZGlhLmFjY291bnQudjEuUmVzZWFsUHJvdmlkZXJLZXlzUmVzcG9uc2UiA5ACAhJbCglMaXN0SG9sZHMSIi5tZWRpYS5hY2NvdW50LnYxLkxpc3RIb2xkc1JlcXVlc3QaIy5tZWRpYS5hY2NvdW50LnYxLkxpc3RIb2xkc1Jlc3BvbnNlIgOQAgEwARJbCglMaXN0Qm9va3MSIi5tZWRpYS5hY2NvdW50LnYxLkxpc3RCb29rc1JlcXVlc3QaIy5tZWRpYS5hY2NvdW50LnYxLkxpc3RCb29rc1Jlc3BvbnNlIgOQAgEwARJuChBMaXN0QXVkaXRFbnRyaWVzEikubWVkaWEuYWNjb3VudC52MS5MaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBoqLm1lZGlhLmFjY291bnQudjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_media_account_v1_account_admin]);
 
 /**
  * Accounts for operators. Callers bring an admin token; `npm run admin` makes these calls.
@@ -38,6 +38,16 @@ export const AccountAdminService: GenService<{
     methodKind: "unary";
     input: typeof ListAccountsRequestSchema;
     output: typeof ListAccountsResponseSchema;
+  },
+  /**
+   * One account with its balance. Errors: not_found.
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.GetAccount
+   */
+  getAccount: {
+    methodKind: "unary";
+    input: typeof GetAccountRequestSchema;
+    output: typeof GetAccountResponseSchema;
   },
   /**
    * Adds a member to an organization. Errors: not_found, invalid_argument (a personal account).
@@ -80,7 +90,8 @@ export const AccountAdminService: GenService<{
     output: typeof CreateAccountKeyResponseSchema;
   },
   /**
-   * Gives credit to an account, once for each grant id. Errors: not_found, invalid_argument.
+   * Gives credit to an account, once for each grant id. Errors: not_found, invalid_argument (also: the grant id stands
+   * for another account or amount).
    *
    * @generated from rpc media.account.v1.AccountAdminService.GrantCredit
    */
@@ -108,6 +119,17 @@ export const AccountAdminService: GenService<{
     methodKind: "server_streaming";
     input: typeof ListHoldsRequestSchema;
     output: typeof ListHoldsResponseSchema;
+  },
+  /**
+   * Streams what the books of accounts say and the sums that they must equal; what reconciliation checks. Errors:
+   * not_found.
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.ListBooks
+   */
+  listBooks: {
+    methodKind: "server_streaming";
+    input: typeof ListBooksRequestSchema;
+    output: typeof ListBooksResponseSchema;
   },
   /**
    * What operators changed.

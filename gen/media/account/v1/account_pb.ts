@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/account.proto.
  */
 export const file_media_account_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tZWRpYS9hY2NvdW50L3YxL2FjY291bnQucHJvdG8SEG1lZGlhLmFjY291bnQudjEigAEKB0FjY291bnQSCgoCaWQYASABKAkSKwoEa2luZBgCIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKWAQoGTWVtYmVyEgoKAmlkGAEgASgJEhIKCmFjY291bnRfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZW1vdmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCplCgtBY2NvdW50S2luZBIcChhBQ0NPVU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBQ0NPVU5UX0tJTkRfUEVSU09OQUwQARIdChlBQ0NPVU5UX0tJTkRfT1JHQU5JWkFUSU9OEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5tZWRpYS9hY2NvdW50L3YxL2FjY291bnQucHJvdG8SEG1lZGlhLmFjY291bnQudjEi5QEKB0FjY291bnQSCgoCaWQYASABKAkSKwoEa2luZBgCIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBncmFudGVkX25hbm9fdXNkGAUgASgDEhgKEGNoYXJnZWRfbmFub191c2QYBiABKAMSFQoNaGVsZF9uYW5vX3VzZBgHIAEoAxIYChBiYWxhbmNlX25hbm9fdXNkGAggASgDIpYBCgZNZW1iZXISCgoCaWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCRIMCgRuYW1lGAMgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJlbW92ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKmUKC0FjY291bnRLaW5kEhwKGEFDQ09VTlRfS0lORF9VTlNQRUNJRklFRBAAEhkKFUFDQ09VTlRfS0lORF9QRVJTT05BTBABEh0KGUFDQ09VTlRfS0lORF9PUkdBTklaQVRJT04QAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * An account.
@@ -49,6 +49,34 @@ export type Account = Message<"media.account.v1.Account"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * All that was ever granted, nano-USD.
+   *
+   * @generated from field: int64 granted_nano_usd = 5;
+   */
+  grantedNanoUsd: bigint;
+
+  /**
+   * All that was ever charged, nano-USD.
+   *
+   * @generated from field: int64 charged_nano_usd = 6;
+   */
+  chargedNanoUsd: bigint;
+
+  /**
+   * What is held now for requests that have not ended, nano-USD.
+   *
+   * @generated from field: int64 held_nano_usd = 7;
+   */
+  heldNanoUsd: bigint;
+
+  /**
+   * Granted less charged, nano-USD; holds are not taken off. Below 0 when a request cost more than was held for it.
+   *
+   * @generated from field: int64 balance_nano_usd = 8;
+   */
+  balanceNanoUsd: bigint;
 };
 
 /**

@@ -17,7 +17,7 @@ export const file_media_account_v1_key: GenFile = /*@__PURE__*/
   fileDesc("ChptZWRpYS9hY2NvdW50L3YxL2tleS5wcm90bxIQbWVkaWEuYWNjb3VudC52MSJtCghLZXlVc2FnZRIWCg50b3RhbF9uYW5vX3VzZBgBIAEoAxIWCg5kYWlseV9uYW5vX3VzZBgCIAEoAxIXCg93ZWVrbHlfbmFub191c2QYAyABKAMSGAoQbW9udGhseV9uYW5vX3VzZBgEIAEoAyKtBQoDS2V5EgwKBGhhc2gYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkSJwoEa2luZBgEIAEoDjIZLm1lZGlhLmFjY291bnQudjEuS2V5S2luZBIqCgZzY29wZXMYBSADKA4yGi5tZWRpYS5hY2NvdW50LnYxLktleVNjb3BlEgwKBG5hbWUYBiABKAkSDQoFbGFiZWwYByABKAkSEAoIZGlzYWJsZWQYCCABKAgSLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoObGltaXRfbmFub191c2QYDCABKANIAIgBARIxCgtsaW1pdF9yZXNldBgNIAEoDjIcLm1lZGlhLmFjY291bnQudjEuTGltaXRSZXNldBIdChVpbmNsdWRlX2J5b2tfaW5fbGltaXQYDiABKAgSJQoYbGltaXRfcmVtYWluaW5nX25hbm9fdXNkGA8gASgDSAGIAQESKQoFdXNhZ2UYECABKAsyGi5tZWRpYS5hY2NvdW50LnYxLktleVVzYWdlEi4KCmJ5b2tfdXNhZ2UYESABKAsyGi5tZWRpYS5hY2NvdW50LnYxLktleVVzYWdlEiIKFXJhdGVfbGltaXRfcGVyX21pbnV0ZRgSIAEoBUgCiAEBQhEKD19saW1pdF9uYW5vX3VzZEIbChlfbGltaXRfcmVtYWluaW5nX25hbm9fdXNkQhgKFl9yYXRlX2xpbWl0X3Blcl9taW51dGUiWQoPTGlzdEtleXNSZXF1ZXN0Eg4KBm9mZnNldBgBIAEoBRISCgVsaW1pdBgCIAEoBUgAiAEBEhgKEGluY2x1ZGVfZGlzYWJsZWQYAyABKAhCCAoGX2xpbWl0IkwKEExpc3RLZXlzUmVzcG9uc2USIwoEa2V5cxgBIAMoCzIVLm1lZGlhLmFjY291bnQudjEuS2V5EhMKC3RvdGFsX2NvdW50GAIgASgDIvgCChBDcmVhdGVLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSJwoEa2luZBgCIAEoDjIZLm1lZGlhLmFjY291bnQudjEuS2V5S2luZBIqCgZzY29wZXMYAyADKA4yGi5tZWRpYS5hY2NvdW50LnYxLktleVNjb3BlEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhsKDmxpbWl0X25hbm9fdXNkGAUgASgDSACIAQESMQoLbGltaXRfcmVzZXQYBiABKA4yHC5tZWRpYS5hY2NvdW50LnYxLkxpbWl0UmVzZXQSHQoVaW5jbHVkZV9ieW9rX2luX2xpbWl0GAcgASgIEiIKFXJhdGVfbGltaXRfcGVyX21pbnV0ZRgIIAEoBUgBiAEBEhEKCW1lbWJlcl9pZBgJIAEoCUIRCg9fbGltaXRfbmFub191c2RCGAoWX3JhdGVfbGltaXRfcGVyX21pbnV0ZSJHChFDcmVhdGVLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkiHQoNR2V0S2V5UmVxdWVzdBIMCgRoYXNoGAEgASgJIjQKDkdldEtleVJlc3BvbnNlEiIKA2tleRgBIAEoCzIVLm1lZGlhLmFjY291bnQudjEuS2V5IhYKFEdldEN1cnJlbnRLZXlSZXF1ZXN0IjsKFUdldEN1cnJlbnRLZXlSZXNwb25zZRIiCgNrZXkYASABKAsyFS5tZWRpYS5hY2NvdW50LnYxLktleSLNAwoQVXBkYXRlS2V5UmVxdWVzdBIMCgRoYXNoGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIVCghkaXNhYmxlZBgDIAEoCEgBiAEBEhsKDmxpbWl0X25hbm9fdXNkGAQgASgDSAKIAQESEwoLY2xlYXJfbGltaXQYBSABKAgSNgoLbGltaXRfcmVzZXQYBiABKA4yHC5tZWRpYS5hY2NvdW50LnYxLkxpbWl0UmVzZXRIA4gBARIiChVpbmNsdWRlX2J5b2tfaW5fbGltaXQYByABKAhIBIgBARIuCgpleHBpcmVzX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBjbGVhcl9leHBpcmVzX2F0GAkgASgIEiIKFXJhdGVfbGltaXRfcGVyX21pbnV0ZRgKIAEoBUgFiAEBEhgKEGNsZWFyX3JhdGVfbGltaXQYCyABKAhCBwoFX25hbWVCCwoJX2Rpc2FibGVkQhEKD19saW1pdF9uYW5vX3VzZEIOCgxfbGltaXRfcmVzZXRCGAoWX2luY2x1ZGVfYnlva19pbl9saW1pdEIYChZfcmF0ZV9saW1pdF9wZXJfbWludXRlIjcKEVVwZGF0ZUtleVJlc3BvbnNlEiIKA2tleRgBIAEoCzIVLm1lZGlhLmFjY291bnQudjEuS2V5IiAKEERlbGV0ZUtleVJlcXVlc3QSDAoEaGFzaBgBIAEoCSITChFEZWxldGVLZXlSZXNwb25zZSIxChBSb3RhdGVLZXlSZXF1ZXN0EgwKBGhhc2gYASABKAkSDwoHZ3JhY2VfcxgCIAEoAyJHChFSb3RhdGVLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkqVAoHS2V5S2luZBIYChRLRVlfS0lORF9VTlNQRUNJRklFRBAAEhYKEktFWV9LSU5EX0lORkVSRU5DRRABEhcKE0tFWV9LSU5EX01BTkFHRU1FTlQQAipRCghLZXlTY29wZRIZChVLRVlfU0NPUEVfVU5TUEVDSUZJRUQQABIUChBLRVlfU0NPUEVfU1BFRUNIEAESFAoQS0VZX1NDT1BFX0lNQUdFUxACKnEKCkxpbWl0UmVzZXQSGwoXTElNSVRfUkVTRVRfVU5TUEVDSUZJRUQQABIVChFMSU1JVF9SRVNFVF9EQUlMWRABEhYKEkxJTUlUX1JFU0VUX1dFRUtMWRACEhcKE0xJTUlUX1JFU0VUX01PTlRITFkQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * What a key has spent, nano-USD.
+ * What a key's line of rotations has spent, nano-USD. A request counts on the UTC day on which its credit was held.
  *
  * @generated from message media.account.v1.KeyUsage
  */
@@ -163,7 +163,8 @@ export type Key = Message<"media.account.v1.Key"> & {
   includeByokInLimit: boolean;
 
   /**
-   * What it may still spend in this period, nano-USD, never below 0; unset when there is no limit.
+   * What it may still spend in this period, nano-USD, never below 0: what its line of rotations has spent and has on
+   * hold is taken off. Unset when there is no limit.
    *
    * @generated from field: optional int64 limit_remaining_nano_usd = 15;
    */
@@ -500,7 +501,7 @@ export type UpdateKeyRequest = Message<"media.account.v1.UpdateKeyRequest"> & {
   includeByokInLimit?: boolean | undefined;
 
   /**
-   * From when it is refused.
+   * From when it is refused. A key that was replaced can't be made to work longer.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8;
    */
@@ -606,7 +607,7 @@ export type RotateKeyRequest = Message<"media.account.v1.RotateKeyRequest"> & {
   hash: string;
 
   /**
-   * How long the old key still works, seconds, 0 to 2,592,000.
+   * How long the old key still works, seconds, 0 to 2,592,000; never longer than its own expiry.
    *
    * @generated from field: int64 grace_s = 2;
    */
@@ -621,7 +622,8 @@ export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*
   messageDesc(file_media_account_v1_key, 14);
 
 /**
- * The successor, which inherits limit, usage and rate bucket.
+ * The successor: a key like any other, with the old one's kind, scopes, name, member, limit, expiry and rate limit. What
+ * both spend counts together, against the limit of either, and they share one rate bucket.
  *
  * @generated from message media.account.v1.RotateKeyResponse
  */

@@ -81,7 +81,8 @@ export const KeyService: GenService<{
     output: typeof DeleteKeyResponseSchema;
   },
   /**
-   * Makes a successor of a key; the old one works for the grace period. Errors: invalid_argument, not_found.
+   * Makes a successor of a key; the old one works for the grace period. Errors: invalid_argument (also: the key was
+   * replaced, is disabled or has expired), not_found, already_exists (as many keys as an account may have).
    *
    * @generated from rpc media.account.v1.KeyService.RotateKey
    */

@@ -44,7 +44,7 @@ export type ProviderKey = Message<"media.account.v1.ProviderKey"> & {
   name: string;
 
   /**
-   * The key masked.
+   * The key masked, such as `sk-…wxyz`; of a short key nothing is shown.
    *
    * @generated from field: string label = 4;
    */
@@ -115,21 +115,21 @@ export const ListProviderKeysResponseSchema: GenMessage<ListProviderKeysResponse
  */
 export type CreateProviderKeyRequest = Message<"media.account.v1.CreateProviderKeyRequest"> & {
   /**
-   * The provider's slug, one of the catalogue's. Required.
+   * The slug of a provider that takes keys. Required.
    *
    * @generated from field: string provider_slug = 1;
    */
   providerSlug: string;
 
   /**
-   * The key itself, 1 to 4,096 characters. Sealed at rest, never returned or logged. Required.
+   * The key itself, 1 to 4,096 visible ASCII characters. Sealed at rest, never returned or logged. Required.
    *
    * @generated from field: string secret = 2;
    */
   secret: string;
 
   /**
-   * A name for people, at most 256 characters.
+   * A name for people, at most 256 characters on one line. Empty: none.
    *
    * @generated from field: string name = 3;
    */

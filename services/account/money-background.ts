@@ -1,0 +1,63 @@
+import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../lib/events/bus.ts";
+import { groups } from "../../lib/events/topics.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import { applyEvents, isPoison } from "./apply-events.ts";
+import { startBackgroundTask } from "./background-task.ts";
+import { pruneHolds } from "./prune-holds.ts";
+import { publishDue } from "./publish-due.ts";
+import { maxEventAgeMs, type SettlementOptions } from "./settlements.ts";
+
+/** What goes on beside the calls works with. */
+export interface MoneyBackgroundOptions extends SettlementOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly holdGraceMs: number;
+  readonly retentionDays: number;
+}
+
+/** What goes on beside the calls. */
+export interface MoneyBackground {
+  readonly consumer: EventConsumer;
+  /** Resolves once the parts under way have ended. */
+  stop(): Promise<void>;
+}
+
+/** Longest time that what is due waits before it is looked for. */
+const publishPauseMs = 1000;
+const prunePauseMs = 600_000;
+/** Each batch is one transaction, which keeps the rows of its accounts locked. */
+const maxBatchMessages = 200;
+
+/** Begins to apply events, to publish what is due and to forget old holds. A bus that is away is waited for. */
+export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBackground {
+  const { bus, clock, log, retentionDays } = options;
+  const consumer = consumeEvents({
+    bus,
+    group: groups.account,
+    log,
+    clock,
+    maxAgeMs: maxEventAgeMs(retentionDays),
+    maxBatchMessages,
+    apply: (events) => applyEvents(options, events),
+    isPoison,
+  });
+  const publishing = startBackgroundTask({
+    name: "publish due events",
+    run: (signal) => publishDue(options, signal),
+    pauseMs: publishPauseMs,
+    log,
+  });
+  const pruning = startBackgroundTask({
+    name: "forget old holds",
+    run: () => pruneHolds(options),
+    pauseMs: prunePauseMs,
+    log,
+  });
+  return {
+    consumer,
+    async stop() {
+      await Promise.all([consumer.stop(), publishing.stop(), pruning.stop()]);
+    },
+  };
+}

@@ -39,7 +39,8 @@ export type ListActivityRequest = Message<"media.usage.v1.ListActivityRequest"> 
   apiKeyHash: string;
 
   /**
-   * Only what this member (UUID) of an organization did. Empty: all members. An error on a personal account.
+   * Only what this member (UUID) of an organization did. Empty: all members. An unknown one gives no items; an error on
+   * a personal account.
    *
    * @generated from field: string member_id = 3;
    */
@@ -54,7 +55,7 @@ export const ListActivityRequestSchema: GenMessage<ListActivityRequest> = /*@__P
   messageDesc(file_media_usage_v1_usage, 0);
 
 /**
- * What one endpoint did on one day.
+ * What one endpoint did on one day. Where its names changed in the course of it, those of the request that ended last.
  *
  * @generated from message media.usage.v1.ActivityItem
  */
@@ -208,7 +209,7 @@ export const GetGenerationResponseSchema: GenMessage<GetGenerationResponse> = /*
   messageDesc(file_media_usage_v1_usage, 4);
 
 /**
- * Asks for the records of a span of time, across accounts.
+ * Asks for the records of a span of time, to the millisecond, across accounts.
  *
  * @generated from message media.usage.v1.ListUsageRecordsRequest
  */
@@ -319,7 +320,7 @@ export type RebuildActivityRequest = Message<"media.usage.v1.RebuildActivityRequ
   fromDate: string;
 
   /**
-   * Last UTC day, YYYY-MM-DD. Required.
+   * Last UTC day, YYYY-MM-DD, at most 30 days after the first. Required.
    *
    * @generated from field: string to_date = 2;
    */

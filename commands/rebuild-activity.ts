@@ -1,0 +1,105 @@
+import { parseArgs } from "node:util";
+import type { Client } from "@connectrpc/connect";
+import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import { UsageAdminService } from "../gen/media/usage/v1/usage_admin_service_pb.ts";
+import type { RebuiltDay } from "../gen/media/usage/v1/usage_pb.ts";
+import { createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
+import { DomainError } from "../lib/runtime/domain-error.ts";
+import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { addDays, dayNumber, isDay } from "../services/usage/day.ts";
+import { adminSpec, operatorToken } from "./admin-client.ts";
+
+const usage = `usage: npm run rebuild-activity -- --from <YYYY-MM-DD> [--to <YYYY-MM-DD>] [--dry-run] [--operator <name>]
+
+Computes the roll-ups of activity again from the usage records, for each UTC day of the span whose records are all
+there, and mends what differs. --to is the same day unless given. With --dry-run it only compares, and exits 1 when it
+found a difference. Environment: USAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
+
+const options = {
+  from: { type: "string" },
+  to: { type: "string" },
+  "dry-run": { type: "boolean", default: false },
+  operator: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** How long one day may take, milliseconds. */
+const dayTimeoutMs = 900_000;
+
+try {
+  const asked = readOptions();
+  if (asked.help) console.log(usage);
+  else process.exitCode = await run(asked);
+} catch (thrown) {
+  console.error(startFailure(thrown).split("\n")[0]);
+  process.exitCode = 1;
+}
+
+function readOptions() {
+  try {
+    return parseArgs({ options, strict: true, allowPositionals: false }).values;
+  } catch (thrown) {
+    throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
+  }
+}
+
+async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
+  const { from, to = from, operator, "dry-run": dryRun } = asked;
+  if (from === undefined || to === undefined) throw new StartError("--from is required; --help tells more");
+  const days = daysBetween(from, to);
+  const config = readConfig({ ...adminSpec, USAGE_URL: httpUrlVar({ default: undefined }) });
+  const url = config.USAGE_URL ?? `http://localhost:${config.RPC_PORT}`;
+  const interceptors = [await operatorToken("usage", operator, config)];
+  const transport = createRemoteTransport({ baseUrl: url, interceptors, defaultTimeoutMs: dayTimeoutMs });
+  const client = createRpcClient(UsageAdminService, transport);
+  let differing = 0;
+  for (const date of days) {
+    const day = await rebuildDay(client, date, dryRun, url);
+    differing += day.differingCells;
+    console.log(describe(day, dryRun));
+  }
+  return dryRun && differing > 0 ? 1 : 0;
+}
+
+/** Every day of the span; they are asked for one by one, so that each answers by itself. */
+function daysBetween(from: string, to: string): readonly string[] {
+  if (!isDay(from) || !isDay(to)) throw new StartError("--from and --to take a date written YYYY-MM-DD");
+  if (to < from) throw new StartError("--to lies before --from");
+  return Array.from({ length: dayNumber(to) - dayNumber(from) + 1 }, (_, index) => addDays(from, index));
+}
+
+async function rebuildDay(
+  client: Client<typeof UsageAdminService>,
+  date: string,
+  dryRun: boolean,
+  url: string,
+): Promise<RebuiltDay> {
+  try {
+    const { days } = await client.rebuildActivity({ fromDate: date, toDate: date, dryRun });
+    const [day] = days;
+    if (day === undefined) throw new StartError(`the usage service at ${url} left out ${date}`);
+    return day;
+  } catch (thrown) {
+    throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, url)) : thrown;
+  }
+}
+
+function describe({ date, complete, differingCells }: RebuiltDay, dryRun: boolean): string {
+  if (!complete) return `${date}\tleft alone: records of it are pruned`;
+  if (differingCells === 0) return `${date}\tequal`;
+  return `${date}\t${differingCells} ${dryRun ? "cells differ" : "cells mended"}`;
+}
+
+function describeRefusal({ reason, message }: DomainError, url: string): string {
+  switch (reason) {
+    case ErrorReason.SERVICE_UNAVAILABLE:
+    case ErrorReason.TIMED_OUT:
+      return `the usage service at ${url} does not answer`;
+    case ErrorReason.KEY_UNKNOWN:
+    case ErrorReason.KEY_EXPIRED:
+      return `the usage service at ${url} does not accept this admin key (or the clocks differ): ${message}`;
+    default:
+      return message;
+  }
+}

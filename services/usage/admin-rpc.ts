@@ -1,0 +1,80 @@
+import { create } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
+import {
+  ListUsageRecordsResponseSchema,
+  RebuildActivityResponseSchema,
+  RebuiltDaySchema,
+} from "../../gen/media/usage/v1/usage_pb.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { toProtoSummary } from "./convert.ts";
+import { addDays, isDay } from "./day.ts";
+import { listRecords } from "./list-records.ts";
+import { firstKeptDay } from "./prune.ts";
+import { rebuildDay } from "./rebuild.ts";
+import type { UsageDatabase } from "./store.ts";
+
+const maxRecordsAnswered = 1000;
+/** Most days that one call may name. */
+const maxDays = 31;
+/** The last second of the year 9999. */
+const lastSecond = 253_402_300_799n;
+
+/** What the operators' handlers work with. */
+export interface AdminHandlerOptions {
+  readonly database: UsageDatabase;
+  readonly clock: Clock;
+  readonly retentionDays: number;
+}
+
+/** The handlers of UsageAdminService. */
+export function createAdminHandlers(
+  options: AdminHandlerOptions,
+): Partial<ServiceImpl<typeof UsageAdminService>> {
+  const { database, clock, retentionDays } = options;
+  return {
+    async *listUsageRecords({ from, to }, { signal }) {
+      const issues: Issue[] = [];
+      const span = { from: readInstant(issues, "from", from), to: readInstant(issues, "to", to) };
+      if (issues.length > 0) throw DomainError.invalid(issues);
+      for await (const rows of listRecords(database, { ...span, batchSize: maxRecordsAnswered }, signal)) {
+        yield create(ListUsageRecordsResponseSchema, { records: rows.map(toProtoSummary) });
+      }
+    },
+    async rebuildActivity({ fromDate, toDate, dryRun }, { signal }) {
+      checkDays(fromDate, toDate);
+      const firstDay = firstKeptDay(clock.nowMs(), retentionDays);
+      const response = create(RebuildActivityResponseSchema);
+      for (let day = fromDate; day <= toDate; day = addDays(day, 1)) {
+        signal.throwIfAborted();
+        const { complete, differingCells } = await rebuildDay(database, day, { firstDay, dryRun });
+        response.days.push(create(RebuiltDaySchema, { date: day, complete, differingCells }));
+      }
+      return response;
+    },
+  };
+}
+
+function readInstant(issues: Issue[], path: string, instant: Timestamp | undefined): Date {
+  if (instant === undefined) issues.push({ path, message: "is required" });
+  else if (instant.seconds < 0n || instant.seconds > lastSecond) {
+    issues.push({ path, message: "must lie between 1970 and 9999" });
+  }
+  const { seconds, nanos } = instant ?? { seconds: 0n, nanos: 0 };
+  return new Date(Number(seconds) * 1000 + Math.floor(nanos / 1e6));
+}
+
+function checkDays(fromDate: string, toDate: string): void {
+  const issues: Issue[] = [];
+  for (const [path, date] of Object.entries({ from_date: fromDate, to_date: toDate })) {
+    if (!isDay(date)) issues.push({ path, message: "must be a date written YYYY-MM-DD" });
+  }
+  if (issues.length === 0 && toDate < fromDate) {
+    issues.push({ path: "to_date", message: "must not lie before from_date" });
+  } else if (issues.length === 0 && toDate >= addDays(fromDate, maxDays)) {
+    issues.push({ path: "to_date", message: `must lie at most ${maxDays - 1} days after from_date` });
+  }
+  if (issues.length > 0) throw DomainError.invalid(issues);
+}

@@ -1,0 +1,69 @@
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { connectDatabase } from "../../lib/database/connect.ts";
+import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
+import { readServiceKey } from "../../lib/identity/service-key.ts";
+import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
+import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
+import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
+import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { logListening } from "../../lib/runtime/listening.ts";
+import { createLog } from "../../lib/runtime/log.ts";
+import { runProcess } from "../../lib/runtime/process.ts";
+import { startRpcServer } from "../../lib/runtime/server.ts";
+import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { readUsageConfig, type UsageConfig } from "./config.ts";
+import { usageMigrations } from "./migrations.ts";
+import type { UsageTables } from "./store.ts";
+import { createUsageService } from "./usage-service.ts";
+
+await runProcess(async () => {
+  const config = readUsageConfig();
+  const connection = kafkaConnection(config);
+  const log = createLog({ name: "usage", level: config.LOG_LEVEL });
+  const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
+  const account = await accountClient(config);
+  const { schema } = usageMigrations;
+  const database = connectDatabase<UsageTables>({ url: config.DATABASE_URL, schema, log });
+  const bus = createKafkaBus({ connection, clientId: "usage", log });
+  const usage = createUsageService({
+    database,
+    log,
+    bus,
+    verifyToken: createTokenVerifier(keys),
+    authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
+    retentionDays: config.USAGE_RETENTION_DAYS,
+  });
+  const server = await startRpcServer({
+    host: config.HOST,
+    port: config.PORT,
+    services: usage.services,
+    routes: usage.routes,
+    readiness: usage.readiness,
+    tls: await readTlsFiles(config),
+    corsOrigins: config.CORS_ORIGINS,
+    log,
+  });
+  usage.start();
+  logListening(log, "rpc", config.HOST, server.port);
+  const stop = async () => {
+    const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
+    await Promise.all([server.drain(drain), usage.stop()]);
+    await bus.close();
+    await database.destroy();
+  };
+  void usage.consumer?.failed.then(() => stop()).finally(() => process.exit(1));
+  return { log, stop };
+});
+
+async function accountClient(config: Pick<UsageConfig, "ACCOUNT_URL" | "SERVICE_KEY_FILE">) {
+  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "usage"));
+  return createRpcClient(
+    AccountInternalService,
+    createRemoteTransport({
+      baseUrl: config.ACCOUNT_URL,
+      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
+    }),
+  );
+}

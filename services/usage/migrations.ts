@@ -1,0 +1,8 @@
+import type { SchemaMigrations } from "../../lib/database/migrate.ts";
+import { usage } from "./migrations/0001-usage.ts";
+
+/** The schema of the usage service and the steps that make it. */
+export const usageMigrations: SchemaMigrations = {
+  schema: "usage",
+  migrations: { "0001-usage": usage },
+};

@@ -1,0 +1,73 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import type { Log } from "../../lib/runtime/log.ts";
+import { addDays, dayOfMs } from "./day.ts";
+import { giveUpDaysBefore, pruneStep } from "./retention.ts";
+import type { UsageDatabase } from "./store.ts";
+
+/** What the pruner works with; times in milliseconds. */
+export interface PrunerOptions {
+  readonly database: UsageDatabase;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** How many whole days records are kept after the one they are counted on. */
+  readonly retentionDays: number;
+  /** How often it looks; 10 minutes unless given. */
+  readonly intervalMs?: number;
+  /** Most records deleted at once; 1,000 unless given. */
+  readonly stepRecords?: number;
+}
+
+/** Deletes what is kept no longer, in the background. */
+export interface Pruner {
+  /** Lets the running step end. */
+  stop(): Promise<void>;
+}
+
+const pauseMs = 20;
+
+/** The first day whose records are kept, `YYYY-MM-DD`. */
+export function firstKeptDay(nowMs: number, retentionDays: number): string {
+  return addDays(dayOfMs(nowMs), -retentionDays);
+}
+
+/** Starts a pruner. What fails is logged and tried again at the next interval. */
+export function startPruner(options: PrunerOptions): Pruner {
+  const { log, intervalMs = 600_000 } = options;
+  const stopping = new AbortController();
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const pruned = await prune(options, stopping.signal);
+        if (pruned > 0) log.info({ records: pruned }, "records pruned");
+      } catch (thrown) {
+        log.warn({ err: thrown }, "records can't be pruned now");
+      }
+      await pause(intervalMs, stopping.signal);
+    }
+  };
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function prune(options: PrunerOptions, signal: AbortSignal): Promise<number> {
+  const { database, clock, retentionDays, stepRecords = 1000 } = options;
+  await giveUpDaysBefore(database, firstKeptDay(clock.nowMs(), retentionDays));
+  let pruned = 0;
+  while (!signal.aborted) {
+    const step = await pruneStep(database, stepRecords);
+    pruned += step;
+    if (step < stepRecords) break;
+    await pause(pauseMs, signal);
+  }
+  return pruned;
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}

@@ -1,0 +1,169 @@
+/**
+ * Owns the records and their sums: an event changes both in one transaction, or neither.
+ *
+ * 1. A record is inserted if its id is new. Whether it was is the database's word, never a look beforehand: of two
+ *    transactions with one id, the second waits for the first.
+ * 2. If it was not, the record that stands is locked and read in a second statement, which sees what the first
+ *    transaction left; the higher revision stays. Read committed is enough for that.
+ * 3. What a replaced record had added is taken from its own cell, which may be of another day, endpoint or key.
+ * 4. Locks are taken in one order: days, records by id, namings by id, cells by key. So replicas never wait in a circle.
+ * 5. An event of a day whose records are pruned is refused: nothing could tell any more whether it was counted.
+ */
+import { sql } from "kysely";
+import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { RefusedEvent } from "../../lib/events/batch-consumer.ts";
+import { RowWriter, type StorableEvent, storageFault } from "./convert.ts";
+import { shareDays } from "./locks.ts";
+import { keptFrom } from "./retention.ts";
+import { RollUp, writeChanges, writeNamings } from "./roll-up.ts";
+import type { RecordRow, UsageDatabase, UsageTransaction } from "./store.ts";
+
+/**
+ * Records events and counts them, all or none; resolves with those that never can be. Copies and older revisions
+ * change nothing. `signal` is heeded between statements. Throws when the batch must come again.
+ */
+export async function recordEvents(
+  database: UsageDatabase,
+  events: readonly GenerationEvent[],
+  signal: AbortSignal,
+): Promise<RefusedEvent[]> {
+  const refused: RefusedEvent[] = [];
+  const highest = new Map<string, GenerationEvent>();
+  for (const event of events) {
+    const fault = storageFault(event);
+    if (fault !== undefined) refused.push(refusalOf(event, fault));
+    else if (event.revision > (highest.get(event.eventId)?.revision ?? -1)) highest.set(event.eventId, event);
+  }
+  if (highest.size === 0) return refused;
+  const writer = new RowWriter();
+  const batch = [...highest.values()].map((event) => writer.toRowRecord(event)).sort(byEventId);
+  const late = await database
+    .transaction()
+    .setIsolationLevel("read committed")
+    .execute((transaction) => recordBatch(transaction, batch, signal));
+  return [...refused, ...late];
+}
+
+function refusalOf({ eventId, revision }: GenerationEvent, reason: string): RefusedEvent {
+  return { eventId, revision, reason };
+}
+
+function byEventId({ row: a }: StorableEvent, { row: b }: StorableEvent): number {
+  return a.event_id < b.event_id ? -1 : 1;
+}
+
+async function recordBatch(
+  transaction: UsageTransaction,
+  batch: readonly StorableEvent[],
+  signal: AbortSignal,
+): Promise<RefusedEvent[]> {
+  await shareDays(
+    transaction,
+    batch.map(({ row }) => row.day),
+  );
+  const from = await keptFrom(transaction);
+  const kept = batch.filter(({ row }) => row.day >= from);
+  signal.throwIfAborted();
+  const inserted = await insertRecords(transaction, kept);
+  const rollUp = new RollUp();
+  for (const { row } of kept) if (inserted.has(row.event_id)) rollUp.add(row);
+  signal.throwIfAborted();
+  const rivals = kept.filter(({ row }) => !inserted.has(row.event_id));
+  await replaceRecords(transaction, rivals, rollUp);
+  signal.throwIfAborted();
+  const changes = rollUp.changes();
+  if (changes.length > 0)
+    await writeNamings(
+      transaction,
+      kept.map(({ naming }) => naming),
+    );
+  await writeChanges(transaction, changes);
+  signal.throwIfAborted();
+  return batch.flatMap(({ row }) => (row.day >= from ? [] : lateRefusal(row)));
+}
+
+function lateRefusal({ event_id, revision }: RecordRow): RefusedEvent {
+  return { eventId: event_id, revision, reason: "the records of its day are pruned" };
+}
+
+/** Inserts what is new and returns its ids. */
+async function insertRecords(
+  transaction: UsageTransaction,
+  batch: readonly StorableEvent[],
+): Promise<ReadonlySet<string>> {
+  if (batch.length === 0) return new Set();
+  const { rows } = await sql<{ event_id: string }>`
+    INSERT INTO record (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
+      prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, event)
+    SELECT ${columns} FROM ${unnested(batch)}
+    ON CONFLICT (event_id) DO NOTHING RETURNING event_id`.execute(transaction);
+  return new Set(rows.map(({ event_id }) => event_id));
+}
+
+/** Replaces those of the records that stand whose revision is lower, and moves what they had added. */
+async function replaceRecords(
+  transaction: UsageTransaction,
+  rivals: readonly StorableEvent[],
+  rollUp: RollUp,
+): Promise<void> {
+  if (rivals.length === 0) return;
+  const standing = await lockRecords(transaction, rivals);
+  if (standing.size !== rivals.length) throw new Error("a record was pruned while its event came again");
+  const replacing = rivals.filter(({ row }) => row.revision > (standing.get(row.event_id)?.revision ?? 0));
+  if (replacing.length === 0) return;
+  const replaced = replacing.flatMap(({ row }) => standing.get(row.event_id) ?? []);
+  await shareDays(
+    transaction,
+    replaced.map(({ day }) => day),
+  );
+  for (const row of replaced) rollUp.subtract(row);
+  for (const { row } of replacing) rollUp.add(row);
+  await sql`
+    UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, prompt_tokens,
+      completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, event) =
+      (fresh.revision, fresh.account_id, fresh.ended_at, fresh.endpoint_id, fresh.key_hash, fresh.member_id,
+        fresh.naming_id, fresh.prompt_tokens, fresh.completion_tokens, fresh.reasoning_tokens,
+        fresh.charged_nano_usd, fresh.byok_list_nano_usd, fresh.event)
+    FROM (SELECT ${columns} FROM ${unnested(replacing)}) AS fresh
+    WHERE record.event_id = fresh.event_id`.execute(transaction);
+}
+
+async function lockRecords(
+  transaction: UsageTransaction,
+  rivals: readonly StorableEvent[],
+): Promise<ReadonlyMap<string, RecordRow>> {
+  const ids = rivals.map(({ row }) => row.event_id);
+  const { rows } = await sql<RecordRow>`
+    SELECT event_id, revision, account_id, ended_at, (ended_at AT TIME ZONE 'UTC')::date AS day, endpoint_id, encode(key_hash, 'hex') AS key_hash, member_id,
+      naming_id, prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd
+    FROM record WHERE event_id = ANY(${ids}) ORDER BY event_id FOR UPDATE`.execute(transaction);
+  return new Map(rows.map((row) => [row.event_id, row]));
+}
+
+const columns = sql`event_id, revision, account_id, ended_at, endpoint_id, decode(key_hash, 'hex') AS key_hash,
+  member_id, naming_id, prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd,
+  substring(bytes FROM first_byte FOR byte_count) AS event`;
+
+/** Rows as a table of arrays, their events one behind the other in `bytes`, which spares a copy of each as hex. */
+function unnested(batch: readonly StorableEvent[]) {
+  const column = <K extends keyof RecordRow>(name: K) => batch.map(({ row }) => row[name]);
+  const endedAt = batch.map(({ row }) => row.ended_at.toISOString());
+  let total = 0;
+  const firstBytes = batch.map(({ bytes }) => {
+    total += bytes.length;
+    return total - bytes.length + 1;
+  });
+  const byteCounts = batch.map(({ bytes }) => bytes.length);
+  const all = Buffer.concat(
+    batch.map(({ bytes }) => bytes),
+    total,
+  );
+  return sql`(SELECT ${all}::bytea AS bytes) AS whole, unnest(${column("event_id")}::text[],
+    ${column("revision")}::smallint[], ${column("account_id")}::uuid[], ${endedAt}::timestamptz[],
+    ${column("endpoint_id")}::uuid[], ${column("key_hash")}::text[], ${column("member_id")}::uuid[],
+    ${column("naming_id")}::uuid[], ${column("prompt_tokens")}::bigint[], ${column("completion_tokens")}::bigint[],
+    ${column("reasoning_tokens")}::bigint[], ${column("charged_nano_usd")}::bigint[],
+    ${column("byok_list_nano_usd")}::bigint[], ${firstBytes}::int[], ${byteCounts}::int[])
+    AS part (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, prompt_tokens,
+      completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, first_byte, byte_count)`;
+}

@@ -1,0 +1,119 @@
+import { sql } from "kysely";
+import type { Amounts, CellOwner, NamingRow, RecordRow, UsageTransaction } from "./store.ts";
+
+/** What is to be added to one cell of the roll-up; negative where records leave it. */
+export interface CellChange extends CellOwner, Amounts {
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly requests: bigint;
+  readonly last_ended_at: Date | null;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+const amountNames = [
+  "prompt_tokens",
+  "completion_tokens",
+  "reasoning_tokens",
+  "charged_nano_usd",
+  "byok_list_nano_usd",
+] as const satisfies readonly (keyof Amounts)[];
+
+/** The changes of many records, merged by cell. */
+export class RollUp {
+  readonly #cells = new Map<string, Mutable<CellChange>>();
+
+  /** Counts a record in the cell of its day. */
+  add(row: RecordRow): void {
+    this.#change(row, 1n);
+  }
+
+  /** Takes back what `add` of the same row counted. */
+  subtract(row: RecordRow): void {
+    this.#change(row, -1n);
+  }
+
+  /** The cells that change, in an order that is the same everywhere. */
+  changes(): CellChange[] {
+    return [...this.#cells]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, cell]) => cell)
+      .filter(
+        (cell) => cell.requests !== 0n || amountNames.some((name) => cell[name] !== 0n) || cell.last_ended_at,
+      );
+  }
+
+  #change(row: RecordRow, sign: 1n | -1n): void {
+    const { account_id, day, endpoint_id, key_hash, member_id, naming_id } = row;
+    const key = `${account_id} ${day} ${endpoint_id} ${key_hash} ${member_id} ${naming_id}`;
+    let cell = this.#cells.get(key);
+    if (cell === undefined) {
+      cell = { account_id, day, endpoint_id, key_hash, member_id, naming_id, ...nothing() };
+      this.#cells.set(key, cell);
+    }
+    cell.requests += sign;
+    for (const name of amountNames) cell[name] += sign * row[name];
+    // Only records of revision 0 are ever taken back, and they name no instant.
+    if (row.revision > 0 && sign > 0) cell.last_ended_at = later(cell.last_ended_at, row.ended_at);
+  }
+}
+
+function nothing() {
+  return {
+    requests: 0n,
+    prompt_tokens: 0n,
+    completion_tokens: 0n,
+    reasoning_tokens: 0n,
+    charged_nano_usd: 0n,
+    byok_list_nano_usd: 0n,
+    last_ended_at: null as Date | null,
+  };
+}
+
+function later(a: Date | null, b: Date): Date {
+  return a === null || a < b ? b : a;
+}
+
+/** Adds changes to their cells, in the order given, which is the order in which cells are locked. */
+export async function writeChanges(
+  transaction: UsageTransaction,
+  changes: readonly CellChange[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  const column = <K extends keyof CellChange>(name: K) => changes.map((change) => change[name]);
+  const ended = changes.map(({ last_ended_at }) => last_ended_at?.toISOString() ?? null);
+  await sql`
+    INSERT INTO activity AS cell (account_id, day, endpoint_id, key_hash, member_id, naming_id, requests,
+      prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
+    SELECT account_id, day, endpoint_id, decode(key_hash, 'hex'), member_id, naming_id, requests,
+      prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at
+    FROM unnest(${column("account_id")}::uuid[], ${column("day")}::date[], ${column("endpoint_id")}::uuid[],
+      ${column("key_hash")}::text[], ${column("member_id")}::uuid[], ${column("naming_id")}::uuid[],
+      ${column("requests")}::bigint[], ${column("prompt_tokens")}::bigint[],
+      ${column("completion_tokens")}::bigint[], ${column("reasoning_tokens")}::bigint[],
+      ${column("charged_nano_usd")}::bigint[], ${column("byok_list_nano_usd")}::bigint[], ${ended}::timestamptz[])
+      AS change (account_id, day, endpoint_id, key_hash, member_id, naming_id, requests, prompt_tokens,
+        completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
+    ON CONFLICT (account_id, day, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
+      requests = cell.requests + excluded.requests,
+      prompt_tokens = cell.prompt_tokens + excluded.prompt_tokens,
+      completion_tokens = cell.completion_tokens + excluded.completion_tokens,
+      reasoning_tokens = cell.reasoning_tokens + excluded.reasoning_tokens,
+      charged_nano_usd = cell.charged_nano_usd + excluded.charged_nano_usd,
+      byok_list_nano_usd = cell.byok_list_nano_usd + excluded.byok_list_nano_usd,
+      last_ended_at = greatest(cell.last_ended_at, excluded.last_ended_at)`.execute(transaction);
+}
+
+/** Makes namings known, in an order that is the same everywhere. */
+export async function writeNamings(
+  transaction: UsageTransaction,
+  namings: readonly NamingRow[],
+): Promise<void> {
+  const known = [...new Map(namings.map((naming) => [naming.id, naming])).values()];
+  known.sort((a, b) => (a.id < b.id ? -1 : 1));
+  await transaction
+    .insertInto("naming")
+    .values(known)
+    .onConflict((conflict) => conflict.column("id").doNothing())
+    .execute();
+}

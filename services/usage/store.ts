@@ -1,0 +1,75 @@
+import type { Kysely, Transaction } from "kysely";
+
+/** What a record adds to its cell besides one request; tokens, and amounts in nano-USD. */
+export interface Amounts {
+  readonly prompt_tokens: bigint;
+  readonly completion_tokens: bigint;
+  readonly reasoning_tokens: bigint;
+  readonly charged_nano_usd: bigint;
+  /** List price of what the account's own provider keys served. */
+  readonly byok_list_nano_usd: bigint;
+}
+
+/** Which cell a record is counted in, its day aside. */
+export interface CellOwner {
+  readonly account_id: string;
+  readonly endpoint_id: string;
+  /** 64 hex characters; stored as bytes. */
+  readonly key_hash: string;
+  /** `noMember` where there is none. */
+  readonly member_id: string;
+  readonly naming_id: string;
+}
+
+/** A record without its event. */
+export interface RecordRow extends CellOwner, Amounts {
+  readonly event_id: string;
+  readonly revision: number;
+  readonly ended_at: Date;
+  /** The UTC day of `ended_at`, `YYYY-MM-DD`; not stored. */
+  readonly day: string;
+}
+
+interface RecordTable extends Omit<RecordRow, "key_hash" | "day"> {
+  readonly key_hash: Buffer;
+  readonly event: Buffer;
+}
+
+interface ActivityTable extends Omit<CellOwner, "key_hash">, Amounts {
+  readonly key_hash: Buffer;
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly requests: bigint;
+  readonly last_ended_at: Date | null;
+}
+
+/** The names under which an endpoint was used. */
+export interface NamingRow {
+  readonly id: string;
+  readonly model: string;
+  readonly permaslug: string;
+  readonly provider_name: string;
+}
+
+interface RetentionTable {
+  readonly id: number;
+  /** UTC, `YYYY-MM-DD`. */
+  kept_from: string;
+}
+
+/** The tables of the schema `usage`. */
+export interface UsageTables {
+  record: RecordTable;
+  activity: ActivityTable;
+  naming: NamingRow;
+  retention: RetentionTable;
+}
+
+/** The usage service's database. */
+export type UsageDatabase = Kysely<UsageTables>;
+
+/** A transaction of the usage service's database. */
+export type UsageTransaction = Transaction<UsageTables>;
+
+/** The member of what no member did. */
+export const noMember = "00000000-0000-0000-0000-000000000000";

@@ -1,0 +1,98 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
+import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
+import { isDataFault, translateDatabaseErrors } from "../../lib/database/database-errors.ts";
+import { pendingMigrations } from "../../lib/database/migrate.ts";
+import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../lib/events/bus.ts";
+import { groups } from "../../lib/events/topics.ts";
+import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
+import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
+import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
+import type { Readiness } from "../../lib/runtime/health.ts";
+import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import type { Log } from "../../lib/runtime/log.ts";
+import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import { createAdminHandlers } from "./admin-rpc.ts";
+import { usageMigrations } from "./migrations.ts";
+import { type Pruner, startPruner } from "./prune.ts";
+import { recordEvents } from "./record.ts";
+import { createUsageHandlers } from "./rpc.ts";
+import type { UsageDatabase } from "./store.ts";
+
+/** What the usage service works with. */
+export interface UsageServiceOptions {
+  readonly database: UsageDatabase;
+  readonly log: Log;
+  readonly verifyToken: TokenVerifier;
+  readonly authenticateKey: KeyAuthenticator;
+  readonly bus: Bus;
+  /** How many whole days records are kept after the one they are counted on. */
+  readonly retentionDays: number;
+  readonly clock?: Clock;
+}
+
+/** The usage service, to be put on a port or called in this process. */
+export interface RunnableUsageService {
+  readonly services: readonly DescService[];
+  readonly routes: RegisterRoutes;
+  /** Names a database that is away and migrations that have not run. The bus may be away. */
+  readonly readiness: Readiness;
+  /** Begins to take in events and to prune, in the background; once. */
+  start(): void;
+  /** How taking in goes; undefined before `start`. */
+  readonly consumer: EventConsumer | undefined;
+  /** Ends what `start` began, when the batch and the step under way have ended. The bus and the database stay open. */
+  stop(): Promise<void>;
+}
+
+const dayMs = 86_400_000;
+/** Above it nothing is gained, and a batch that fails is more work to do again. */
+const maxBatchMessages = 2000;
+
+/** How old an event may be to be recorded, milliseconds: a day less than it would be remembered, for clocks. */
+export function maxEventAgeMs(retentionDays: number): number {
+  return (retentionDays - 1) * dayMs;
+}
+
+/** The usage service on a database and a bus. */
+export function createUsageService(options: UsageServiceOptions): RunnableUsageService {
+  const { database, log, verifyToken, authenticateKey, bus, retentionDays, clock = systemClock } = options;
+  const identity = createIdentityInterceptor({ audience: "usage", authenticateKey, verifyToken, clock });
+  const interceptors = [serverInterceptor(log), translateDatabaseErrors, identity];
+  let consumer: EventConsumer | undefined;
+  let pruner: Pruner | undefined;
+  return {
+    services: [UsageService, UsageAdminService],
+    routes(router) {
+      router.service(UsageService, createUsageHandlers(database, clock), { interceptors });
+      const adminHandlers = createAdminHandlers({ database, clock, retentionDays });
+      router.service(UsageAdminService, adminHandlers, { interceptors });
+    },
+    async readiness() {
+      const pending = await pendingMigrations(database, usageMigrations).catch(() => undefined);
+      if (pending === undefined) return ["the database is away"];
+      return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
+    },
+    start() {
+      consumer = consumeEvents({
+        bus,
+        group: groups.usage,
+        log,
+        clock,
+        maxAgeMs: maxEventAgeMs(retentionDays),
+        maxBatchMessages,
+        apply: (events, signal) => recordEvents(database, events, signal),
+        isPoison: isDataFault,
+      });
+      pruner = startPruner({ database, log, clock, retentionDays });
+    },
+    get consumer() {
+      return consumer;
+    },
+    async stop() {
+      await Promise.all([consumer?.stop(), pruner?.stop()]);
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
+import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import { generateApiKey } from "../../lib/identity/api-key.ts";
+import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
+import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { type RpcServer, startRpcServer } from "../../lib/runtime/server.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { bytesFrame, finishedFrame, postSpeech, startedFrame } from "../support/gateway-server.ts";
+import { type RedisServer, redisIsInstalled, requireRedis, startRedis } from "../support/redis-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const perMinute = 20;
+const maxInFlight = 4;
+
+let folder: string;
+let services: RpcServer;
+let redis: RedisServer;
+/** Two gateways that share a Redis, as an operator would run them. */
+let gateways: Child[] = [];
+let baseUrls: string[] = [];
+/** The end of every answer waits for it. */
+let gate: Promise<void> | undefined;
+
+beforeAll(async () => {
+  if (!redisIsInstalled()) return;
+  folder = await mkdtemp(join(tmpdir(), "rate-limit-"));
+  const files = await ensureKeyFiles(folder);
+  redis = await startRedis();
+  services = await startServices();
+  const url = `http://127.0.0.1:${services.port}`;
+  const env = {
+    HOST: "127.0.0.1",
+    PORT: "0",
+    ACCOUNT_URL: url,
+    SPEECH_URL: url,
+    SERVICE_KEY_FILE: files.keyFile("gateway"),
+    DRAIN_DELAY_MS: "0",
+    REDIS_URL: redis.url,
+    RATE_LIMIT_PER_MINUTE: `${perMinute}`,
+    MAX_INFLIGHT_PER_KEY: `${maxInFlight}`,
+  };
+  gateways = [startChild("gateway/main.ts", { env }), startChild("gateway/main.ts", { env })];
+  const ports = await Promise.all(gateways.map((gateway) => gateway.listeningPort("rest")));
+  baseUrls = ports.map((port) => `http://127.0.0.1:${port}`);
+});
+
+beforeEach((context) => {
+  requireRedis(context);
+  gate = undefined;
+});
+
+afterAll(async () => {
+  if (!redisIsInstalled()) return;
+  for (const gateway of gateways) await gateway.kill();
+  await services?.drain({ delayMs: 0, timeoutMs: 0 });
+  await redis?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+/** Account and speech, as far as the gateways need them; every key is a good one with a bucket of its own. */
+function startServices(): Promise<RpcServer> {
+  const inference = { accountId: "a", keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] };
+  return startRpcServer({
+    host: "127.0.0.1",
+    port: 0,
+    services: [AccountInternalService, SpeechService],
+    readiness: async () => [],
+    log: silentLog,
+    routes(router) {
+      const interceptors = [serverInterceptor(silentLog)];
+      const authenticate = ({ keyHash }: { keyHash: string }) => ({
+        principal: create(PrincipalSchema, { ...inference, keyHash, rateBucket: keyHash }),
+      });
+      router.service(AccountInternalService, { authenticate }, { interceptors });
+      router.service(SpeechService, { synthesize }, { interceptors });
+    },
+  });
+}
+
+async function* synthesize() {
+  yield startedFrame();
+  yield bytesFrame(Buffer.from("sound"));
+  await gate;
+  yield finishedFrame();
+}
+
+/** Asks the gateways by turns. */
+function ask(key: string, turn: number): Promise<Response> {
+  const baseUrl = baseUrls[turn % baseUrls.length] ?? "";
+  return postSpeech({ baseUrl }, undefined, { headers: { authorization: `Bearer ${key}` } });
+}
+
+/** Lets twelve requests of a new key come at the same moment. */
+async function askAtOnce() {
+  const key = generateApiKey();
+  const responses = await Promise.all(Array.from({ length: 12 }, (_, turn) => ask(key, turn)));
+  const running = responses.filter(({ status }) => status === 200);
+  return { key, running, refused: responses.filter((response) => !running.includes(response)) };
+}
+
+/** How many of so many requests, one after the other, got each status. */
+async function countStatuses(key: string, requests: number): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {};
+  for (let turn = 0; turn < requests; turn += 1) {
+    const response = await ask(key, turn);
+    await response.arrayBuffer();
+    counts[response.status] = (counts[response.status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function linesAbout(gateway: Child | undefined): readonly string[] {
+  return (gateway?.lines ?? []).filter((line) => line.includes('"redis is '));
+}
+
+/**
+ * What comes of `run` while no gateway misses Redis; again when one did meanwhile, as a busy machine may make it: the
+ * lines about going and coming back alternate.
+ */
+async function whileRedisIsThere<T>(run: () => Promise<T>): Promise<T> {
+  for (;;) {
+    await waitUntil(() => gateways.every((gateway) => linesAbout(gateway).length % 2 === 0));
+    const before = gateways.flatMap(linesAbout).length;
+    const result = await run();
+    if (gateways.flatMap(linesAbout).length === before) return result;
+  }
+}
+
+describe("two gateways with one Redis", () => {
+  test("let in together as many requests a minute as one may", async () => {
+    const counts = await whileRedisIsThere(() => countStatuses(generateApiKey(), 60));
+    expect(counts).toEqual({ 200: perMinute, 429: 60 - perMinute });
+  });
+
+  test("let run together as many requests at once as one may", async () => {
+    const { promise, resolve: open } = Promise.withResolvers<void>();
+    gate = promise;
+    const { key, running, refused } = await whileRedisIsThere(askAtOnce);
+    expect(running.length).toBe(maxInFlight);
+    for (const response of refused) {
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+      await response.arrayBuffer();
+    }
+    open();
+    for (const response of running) expect(await response.text()).toBe("sound");
+    await waitUntil(async () => (await countStatuses(key, 2))[200] === 2);
+  });
+
+  test("go on when it dies, each with limits of its own, and share it again when it is back", async () => {
+    const before = await whileRedisIsThere(async () => gateways.map((gateway) => linesAbout(gateway).length));
+    await redis.kill();
+    const counts = await countStatuses(generateApiKey(), 60);
+    expect(counts).toEqual({ 200: 2 * perMinute, 429: 60 - 2 * perMinute });
+    const missed = gateways.map((gateway) => linesAbout(gateway).length);
+    expect(missed).toEqual(before.map((count) => count + 1));
+    await redis.restart();
+    const again = await whileRedisIsThere(() => countStatuses(generateApiKey(), 60));
+    expect(again).toEqual({ 200: perMinute, 429: 60 - perMinute });
+  });
+});

@@ -1,17 +1,15 @@
 import type { IncomingMessage } from "node:http";
-import type { Client } from "@connectrpc/connect";
 import { fastify } from "fastify";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
-import type { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
-import type { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 import { sendError } from "./answer.ts";
-import { type Authenticate, keyFrom, requireAccess } from "./auth.ts";
+import { keyFrom, requireAccess } from "./auth.ts";
 import { BodyBudget } from "./body-budget.ts";
+import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
 import { answerCors } from "./cors.ts";
 import { toErrorAnswer } from "./error-body.ts";
@@ -19,18 +17,20 @@ import { Exchange } from "./exchange.ts";
 import { listenHttp } from "./http-listener.ts";
 import { logExchange } from "./request-log.ts";
 import type { Admission, Route } from "./route.ts";
+import { activityRoute } from "./routes/activity.ts";
 import { audioSpeechRoute } from "./routes/audio-speech.ts";
+import { byokRoutes } from "./routes/byok.ts";
+import { creditsRoute } from "./routes/credits.ts";
 import { docsRoutes } from "./routes/docs.ts";
+import { generationRoute } from "./routes/generation.ts";
 import { imagesRoute } from "./routes/images.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { openApiRoute } from "./routes/openapi.ts";
 import { rootRoutes } from "./routes/root.ts";
 
-/** What a gateway is made of. */
-export interface GatewayDependencies {
-  speech: Client<typeof SpeechService>;
-  image: Client<typeof ImageService>;
-  authenticate: Authenticate;
+/** What a gateway is made of: the services, who keys speak for, and what follows. */
+export interface GatewayDependencies extends GatewayClients {
   /** Run in order for every route that needs a key, once the key may use it and before its body is read. */
   admissions?: readonly Admission[];
   settings: GatewaySettings;
@@ -62,6 +62,9 @@ export interface Gateway {
 
 /** Methods whose bodies the framework would read before our checks. */
 const methodsWithBody = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const;
+
+/** Longest body of a request that makes or changes a record, bytes: far more than the longest that is of any use. */
+const maxManagementBodyBytes = 256 << 10;
 
 /** Makes the gateway; nothing is opened yet. */
 export function createGateway(dependencies: GatewayDependencies): Gateway {
@@ -129,17 +132,24 @@ async function createRouter(dependencies: GatewayDependencies): Promise<(exchang
 }
 
 function routesOf(dependencies: GatewayDependencies): readonly Route[] {
-  const { speech, image, settings, clock } = dependencies;
+  const { speech, image, usage, settings, clock } = dependencies;
   const bodyLimits = {
     maxBytes: settings.maxBodyBytes,
     timeoutMs: settings.bodyTimeoutMs,
     budget: new BodyBudget(settings.maxInflightBodyBytes),
   };
   const generation = { ...settings, bodyLimits, clock };
+  const maxBytes = Math.min(settings.maxBodyBytes, maxManagementBodyBytes);
+  const management = { ...dependencies, bodyLimits: { ...bodyLimits, maxBytes } };
   const routes = [
     audioSpeechRoute({ ...generation, speech }),
     imagesRoute({ ...generation, image }),
     ...modelRoutes({ speech, image }),
+    activityRoute({ usage }),
+    generationRoute({ usage }),
+    ...keyRoutes(management),
+    creditsRoute(management),
+    ...byokRoutes(management),
   ];
   return [...rootRoutes, ...docsRoutes(settings), ...routes, openApiRoute(routes, settings)];
 }

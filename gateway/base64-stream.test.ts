@@ -8,7 +8,7 @@ test("however bytes are cut, the text is that of the whole, and the next text be
     fc.property(pieces, pieces, (...texts) => {
       const stream = new Base64Stream();
       for (const cut of texts) {
-        const text = cut.map((piece) => stream.push(piece)).join("") + stream.end();
+        const text = cut.flatMap((piece) => [...stream.push(piece)]).join("") + stream.end();
         expect(text).toBe(Buffer.concat(cut).toString("base64"));
       }
     }),
@@ -17,5 +17,6 @@ test("however bytes are cut, the text is that of the whole, and the next text be
 
 test("all but two bytes go on at once", () => {
   const stream = new Base64Stream();
-  expect(stream.push(new Uint8Array(1 << 20))).toHaveLength((((1 << 20) - 1) / 3) * 4);
+  const text = [...stream.push(new Uint8Array(1 << 20))].join("");
+  expect(text).toHaveLength((((1 << 20) - 1) / 3) * 4);
 });

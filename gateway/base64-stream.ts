@@ -1,4 +1,6 @@
 const bytesPerGroup = 3;
+/** Bytes of one part, a multiple of three: longer strings would cost more to make and to collect. */
+const sliceBytes = 72 * 1024;
 
 /**
  * Encodes bytes that come in pieces as one base64 text (RFC 4648) without holding more than two of them back; nothing
@@ -7,18 +9,18 @@ const bytesPerGroup = 3;
 export class Base64Stream {
   #carry: Buffer = Buffer.alloc(0);
 
-  /** The text that is certain once these bytes are known. */
-  push(bytes: Uint8Array): string {
+  /** The text that is certain once these bytes are known, in parts; take them all before the next call. */
+  *push(bytes: Uint8Array): Generator<string, void, undefined> {
     const missing = this.#carry.length === 0 ? 0 : bytesPerGroup - this.#carry.length;
     if (bytes.length < missing) {
       this.#carry = Buffer.concat([this.#carry, bytes]);
-      return "";
+      return;
     }
-    const head =
-      missing === 0 ? "" : Buffer.concat([this.#carry, bytes.subarray(0, missing)]).toString("base64");
+    // A text of its own: joined to the next one it would make a copy of that.
+    if (missing > 0) yield Buffer.concat([this.#carry, bytes.subarray(0, missing)]).toString("base64");
     const end = bytes.length - ((bytes.length - missing) % bytesPerGroup);
     this.#carry = Buffer.from(bytes.subarray(end));
-    return head + encode(bytes, missing, end);
+    yield* base64Of(bytes.subarray(missing, end));
   }
 
   /** The rest of the text; afterwards a new one begins. */
@@ -29,6 +31,9 @@ export class Base64Stream {
   }
 }
 
-function encode({ buffer, byteOffset }: Uint8Array, from: number, to: number): string {
-  return Buffer.from(buffer, byteOffset + from, to - from).toString("base64");
+/** Bytes that are there whole as one base64 text, in parts. */
+export function* base64Of({ buffer, byteOffset, length }: Uint8Array): Generator<string, void, undefined> {
+  for (let from = 0; from < length; from += sliceBytes) {
+    yield Buffer.from(buffer, byteOffset + from, Math.min(sliceBytes, length - from)).toString("base64");
+  }
 }

@@ -1,7 +1,13 @@
+import type { DescField } from "@bufbuild/protobuf";
 import type { Client, Interceptor, Transport } from "@connectrpc/connect";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
+import { CreditService } from "../gen/media/account/v1/credit_service_pb.ts";
+import { KeyService } from "../gen/media/account/v1/key_service_pb.ts";
+import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service_pb.ts";
+import { GenerateResponseSchema } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
+import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
 import { imageMessageLimits } from "../lib/generation/image-messages.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../lib/identity/authenticate.ts";
 import type { Audience } from "../lib/identity/issuer.ts";
@@ -12,7 +18,7 @@ import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from ".
 import type { Authenticate } from "./auth.ts";
 
 /** The services that the gateway calls. */
-export type GatewayService = Extract<Audience, "account" | "speech" | "image">;
+export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage">;
 
 /** Where the services are, such as `http://localhost:8101`. */
 export type ServiceUrls = Readonly<Record<GatewayService, string>>;
@@ -24,8 +30,20 @@ export type ServiceRoutes = Readonly<Record<GatewayService, RegisterRoutes>>;
 export interface GatewayClients {
   speech: Client<typeof SpeechService>;
   image: Client<typeof ImageService>;
+  usage: Client<typeof UsageService>;
+  keys: Client<typeof KeyService>;
+  credits: Client<typeof CreditService>;
+  providerKeys: Client<typeof ProviderKeyService>;
   authenticate: Authenticate;
 }
+
+/** What usage may answer: the activity of the whole window is one message, which grows with the catalogue. */
+const usageClientLimits: MessageLimits = { ...defaultMessageLimits, readMaxBytes: 16 << 20 };
+
+/** Images are written to their clients as they come; whole messages of them would be copies. */
+const piecewiseFields: Readonly<Partial<Record<GatewayService, DescField>>> = {
+  image: GenerateResponseSchema.field.imageData,
+};
 
 /** Clients of services in other processes, to which this one names itself by its tokens. */
 export function createGatewayClients(
@@ -33,10 +51,20 @@ export function createGatewayClients(
   signer: TokenSigner,
   { maxBodyBytes }: { maxBodyBytes: number },
 ): GatewayClients {
-  return createClients(signer, (service, interceptors) => {
-    const limits = service === "image" ? imageClientLimits(maxBodyBytes) : defaultMessageLimits;
-    return createRemoteTransport({ baseUrl: urls[service], interceptors, limits });
-  });
+  const limits: Readonly<Record<GatewayService, MessageLimits>> = {
+    account: defaultMessageLimits,
+    speech: defaultMessageLimits,
+    image: imageClientLimits(maxBodyBytes),
+    usage: usageClientLimits,
+  };
+  return createClients(signer, (service, interceptors) =>
+    createRemoteTransport({
+      baseUrl: urls[service],
+      interceptors,
+      limits: limits[service],
+      piecewiseField: piecewiseFields[service],
+    }),
+  );
 }
 
 /** The limits of the image service's port, seen from the other side. */
@@ -48,7 +76,7 @@ function imageClientLimits(maxBodyBytes: number): MessageLimits {
 /** Clients of services in this process; the tokens are the same. */
 export function createLocalClients(routes: ServiceRoutes, signer: TokenSigner): GatewayClients {
   return createClients(signer, (service, interceptors) =>
-    createLocalTransport(routes[service], { interceptors }),
+    createLocalTransport(routes[service], { interceptors, piecewiseField: piecewiseFields[service] }),
   );
 }
 
@@ -58,10 +86,16 @@ function createClients(
 ): GatewayClients {
   const transport = (audience: GatewayService) =>
     transportOf(audience, [createTokenInterceptor({ signer, audience })]);
-  const account = createRpcClient(AccountInternalService, transport("account"));
+  const account = transport("account");
   return {
     speech: createRpcClient(SpeechService, transport("speech")),
     image: createRpcClient(ImageService, transport("image")),
-    authenticate: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
+    usage: createRpcClient(UsageService, transport("usage")),
+    keys: createRpcClient(KeyService, account),
+    credits: createRpcClient(CreditService, account),
+    providerKeys: createRpcClient(ProviderKeyService, account),
+    authenticate: createKeyAuthenticator({
+      lookUp: lookUpOverRpc(createRpcClient(AccountInternalService, account)),
+    }),
   };
 }

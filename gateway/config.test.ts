@@ -12,6 +12,7 @@ describe("the environment", () => {
       HOST: "127.0.0.1",
       SPEECH_URL: "http://localhost:8101",
       IMAGE_URL: "http://localhost:8102",
+      USAGE_URL: "http://localhost:8104",
     });
     expect(gatewaySettings(config)).toEqual({
       creditsUrl: "http://localhost:8080/credits",

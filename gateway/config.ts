@@ -1,3 +1,4 @@
+import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import {
   httpUrlVar,
   intVar,
@@ -36,11 +37,13 @@ export const listenerSpec = {
 export const gatewaySpec = {
   ...processSpec,
   ...listenerSpec,
+  ...rateLimitSpec,
   DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
   SERVICE_KEY_FILE: textVar(),
   ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
   SPEECH_URL: httpUrlVar({ default: "http://localhost:8101" }),
   IMAGE_URL: httpUrlVar({ default: "http://localhost:8102" }),
+  USAGE_URL: httpUrlVar({ default: "http://localhost:8104" }),
 } as const;
 
 /** The gateway's environment, read and checked. */

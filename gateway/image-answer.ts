@@ -3,8 +3,8 @@
  *
  * 1. Until the first bytes go out, a failure is thrown and can be answered with its own status. The service starts an
  *    image only once it holds the image's final bytes, so what has begun rarely breaks.
- * 2. The next frame is asked for only once the connection took the last one, so memory is bounded by one frame, its
- *    base64 and what the transports read ahead.
+ * 2. The next frame, or piece of an image, is asked for only once the connection took the last one or lies behind by no
+ *    more than AnswerWriter allows, so memory is bounded by that, one frame and what the transports read ahead.
  * 3. When the client leaves, takes nothing for too long, or the deadline passes, the call is cancelled at once.
  * 4. An answer ends whole only after every image has all its bytes, `finished` came and the call ended cleanly;
  *    whatever else happens is thrown, and whoever catches it cuts the connection or says so in the stream.

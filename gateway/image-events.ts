@@ -24,7 +24,7 @@ import {
   eventStreamType,
 } from "../lib/http/sse-encode.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
-import { Base64Stream } from "./base64-stream.ts";
+import { Base64Stream, base64Of } from "./base64-stream.ts";
 import type { ErrorBody } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
 import { type ImageAnswer, imageHeaders, type Written } from "./image-answer.ts";
@@ -73,7 +73,7 @@ export class ImageEvents implements ImageAnswer {
   async partial({ index, data }: PartialImage): Promise<void> {
     const { writer } = this.#options;
     await this.#write(`${eventStart}{"type":"image_generation.partial_image","b64_json":"`, "inside");
-    await writer.writeBase64(data);
+    await writer.writeAll(base64Of(data));
     await this.#write(`","partial_image_index":${index}}${eventEnd}`, "between");
   }
 
@@ -89,7 +89,8 @@ export class ImageEvents implements ImageAnswer {
   }
 
   imageData(bytes: Uint8Array): Written {
-    return this.#write(this.#base64.push(bytes), "inside", "latin1");
+    this.#timer?.refresh();
+    return this.#options.writer.writeAll(this.#base64.push(bytes));
   }
 
   imageEnd(): Written {
@@ -144,11 +145,10 @@ export class ImageEvents implements ImageAnswer {
     this.#timer = setTimeout(() => this.#keepAlive(), delayMs);
   }
 
-  /** `latin1` is for texts known to be ASCII, which it writes fastest. */
-  #write(text: string, place: Place, encoding: "utf8" | "latin1" = "utf8"): Written {
+  #write(text: string, place: Place): Written {
     this.#begin();
     this.#place = place;
     this.#timer?.refresh();
-    return this.#options.writer.write(text, encoding);
+    return this.#options.writer.write(text);
   }
 }

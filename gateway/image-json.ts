@@ -33,7 +33,7 @@ export class ImageJson implements ImageAnswer {
   }
 
   imageData(bytes: Uint8Array): Written {
-    return this.#writer.write(this.#base64.push(bytes), "latin1");
+    return this.#writer.writeAll(this.#base64.push(bytes));
   }
 
   imageEnd(): Written {

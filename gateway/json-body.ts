@@ -96,7 +96,7 @@ function toIssues(error: SchemaError): readonly Issue[] {
         message: "is required",
       }));
     case "enum":
-      return [{ path, message: `must be one of ${error.params.allowedValues.join(", ")}` }];
+      return [{ path, message: `must be one of ${error.params.allowedValues.map(String).join(", ")}` }];
     case "additionalProperties":
       // Said of a map whose members have faults; each of them has an issue of its own.
       return [];

@@ -5,11 +5,15 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PrincipalSchema } from "../gen/media/account/v1/account_internal_pb.ts";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
+import { CreditService } from "../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
+import { KeyService } from "../gen/media/account/v1/key_service_pb.ts";
+import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerateRequest } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
+import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
 import { generateApiKey, hashApiKey } from "../lib/identity/api-key.ts";
 import { keyRefusal } from "../lib/identity/authenticate.ts";
 import { principalOf } from "../lib/identity/caller.ts";
@@ -33,6 +37,7 @@ import {
 } from "../test/support/gateway-server.ts";
 
 const goodKey = generateApiKey();
+const managementKey = generateApiKey();
 const disabledKey = generateApiKey();
 
 let folder: string;
@@ -41,34 +46,13 @@ let gateway: Child;
 let baseUrl: string;
 /** Hashes that the account service was asked about. */
 const lookUps: string[] = [];
-/** For whom and under which request id the speech service was called. */
+/** For whom and under which request id the services were called. */
 const calls: { keyHash: string; requestId: string }[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "gateway-main-"));
   const files = await ensureKeyFiles(folder);
-  const verifyToken = createTokenVerifier(await openServiceKeySet({ path: files.jwksFile, log: silentLog }));
-  const authenticateKey = () => Promise.reject(new Error("no caller comes with a key"));
-  const interceptors = (audience: Audience) => [
-    serverInterceptor(silentLog),
-    createIdentityInterceptor({ audience, authenticateKey, verifyToken }),
-  ];
-  services = await startRpcServer({
-    host: "127.0.0.1",
-    port: 0,
-    services: [AccountInternalService, SpeechService, ImageService],
-    readiness: async () => [],
-    log: silentLog,
-    routes(router) {
-      router.service(AccountInternalService, { authenticate }, { interceptors: interceptors("account") });
-      router.service(SpeechService, { synthesize }, { interceptors: interceptors("speech") });
-      router.service(
-        ImageService,
-        { generate },
-        { interceptors: interceptors("image"), readMaxBytes: 4 << 20 },
-      );
-    },
-  });
+  services = await startServices(files.jwksFile);
   const url = `http://127.0.0.1:${services.port}`;
   gateway = startChild("gateway/main.ts", {
     env: {
@@ -77,6 +61,7 @@ beforeAll(async () => {
       ACCOUNT_URL: url,
       SPEECH_URL: url,
       IMAGE_URL: url,
+      USAGE_URL: url,
       MAX_BODY_MIB: "3",
       SERVICE_KEY_FILE: files.keyFile("gateway"),
       DRAIN_DELAY_MS: "0",
@@ -84,6 +69,35 @@ beforeAll(async () => {
   });
   baseUrl = `http://127.0.0.1:${await gateway.listeningPort("rest")}`;
 });
+
+/** Every service that the gateway calls, on one port. */
+async function startServices(jwksFile: string): Promise<RpcServer> {
+  const verifyToken = createTokenVerifier(await openServiceKeySet({ path: jwksFile, log: silentLog }));
+  const authenticateKey = () => Promise.reject(new Error("no caller comes with a key"));
+  const optionsOf = (audience: Audience) => ({
+    interceptors: [
+      serverInterceptor(silentLog),
+      createIdentityInterceptor({ audience, authenticateKey, verifyToken }),
+    ],
+  });
+  return startRpcServer({
+    host: "127.0.0.1",
+    port: 0,
+    services: [AccountInternalService, SpeechService, ImageService, UsageService],
+    readiness: async () => [],
+    log: silentLog,
+    routes(router) {
+      const account = optionsOf("account");
+      router.service(AccountInternalService, { authenticate }, account);
+      router.service(KeyService, { listKeys: empty }, account);
+      router.service(CreditService, { getCredits: empty }, account);
+      router.service(ProviderKeyService, { listProviderKeys: empty }, account);
+      router.service(UsageService, { listActivity: empty }, optionsOf("usage"));
+      router.service(SpeechService, { synthesize }, optionsOf("speech"));
+      router.service(ImageService, { generate }, { ...optionsOf("image"), readMaxBytes: 4 << 20 });
+    },
+  });
+}
 
 afterAll(async () => {
   await gateway.kill();
@@ -94,6 +108,9 @@ afterAll(async () => {
 async function authenticate({ keyHash }: { keyHash: string }) {
   lookUps.push(keyHash);
   if (keyHash === hashApiKey(disabledKey)) throw keyRefusal(ErrorReason.KEY_DISABLED, "disabled");
+  if (keyHash === hashApiKey(managementKey)) {
+    return { principal: create(PrincipalSchema, { accountId: "a", keyHash, keyKind: KeyKind.MANAGEMENT }) };
+  }
   if (keyHash !== hashApiKey(goodKey)) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "unknown");
   const scopes = [KeyScope.SPEECH, KeyScope.IMAGES];
   const principal = create(PrincipalSchema, { accountId: "a", keyHash, keyKind: KeyKind.INFERENCE, scopes });
@@ -112,6 +129,11 @@ async function* generate({ prompt }: GenerateRequest, context: Parameters<typeof
   yield imageStarted();
   yield* wholeImage(0, Buffer.from(String(prompt.length)));
   yield imageFinished();
+}
+
+function empty(_request: unknown, context: Parameters<typeof principalOf>[0]) {
+  calls.push({ keyHash: principalOf(context).keyHash, requestId: context.values.get(requestIdKey) });
+  return {};
 }
 
 function ask(key: string, requestId = "id-1"): Promise<Response> {
@@ -141,6 +163,18 @@ describe("the gateway as a process", () => {
       data: [{ b64_json: Buffer.from(String(prompt.length)).toString("base64") }],
     });
     expect(calls.at(-1)).toEqual({ keyHash: hashApiKey(goodKey), requestId: "three" });
+  });
+
+  test.for([
+    ["/activity", { data: [] }],
+    ["/keys", { data: [], total_count: 0 }],
+    ["/credits", { data: { total_credits: 0, total_usage: 0 } }],
+    ["/byok", { data: [] }],
+  ] as const)("asks for %s in the same way", async ([path, body]) => {
+    const headers = { authorization: `Bearer ${managementKey}`, "x-request-id": path.slice(1) };
+    const response = await fetch(`${baseUrl}/api/v1${path}`, { headers });
+    expect(await response.json()).toEqual(body);
+    expect(calls.at(-1)).toEqual({ keyHash: hashApiKey(managementKey), requestId: path.slice(1) });
   });
 
   test.for([

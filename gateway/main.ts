@@ -1,5 +1,6 @@
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner } from "../lib/identity/service-token.ts";
+import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
 import { createLog } from "../lib/runtime/log.ts";
@@ -8,6 +9,7 @@ import { readTlsFiles } from "../lib/runtime/tls-files.ts";
 import { createGateway } from "./app.ts";
 import { createGatewayClients } from "./clients.ts";
 import { drainTimeoutMs, gatewaySettings, readGatewayConfig } from "./config.ts";
+import { limitRequests } from "./rate-limit.ts";
 
 await runProcess(async () => {
   const config = readGatewayConfig();
@@ -15,13 +17,23 @@ await runProcess(async () => {
   const tls = await readTlsFiles(config);
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "gateway"));
   const settings = gatewaySettings(config);
-  const urls = { account: config.ACCOUNT_URL, speech: config.SPEECH_URL, image: config.IMAGE_URL };
+  const urls = {
+    account: config.ACCOUNT_URL,
+    speech: config.SPEECH_URL,
+    image: config.IMAGE_URL,
+    usage: config.USAGE_URL,
+  };
   const clients = createGatewayClients(urls, signer, settings);
-  const gateway = createGateway({ ...clients, settings, log, clock: systemClock });
+  const limiter = await openRequestLimiter(config, log);
+  const admissions = [limitRequests(limiter)];
+  const gateway = createGateway({ ...clients, admissions, settings, log, clock: systemClock });
   const running = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
   logListening(log, "rest", config.HOST, running.port);
   return {
     log,
-    stop: () => running.close({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) }),
+    async stop() {
+      await running.close({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) });
+      await limiter.close();
+    },
   };
 });

@@ -1,8 +1,11 @@
 import { createParser } from "eventsource-parser";
+import Type, { type TSchema } from "typebox";
 import Schema from "typebox/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
+import { accountKey, providerKey } from "../test/support/fake-account.ts";
+import { activityItem, generationEvent } from "../test/support/fake-usage.ts";
 import {
   imageFinished,
   imagePartial,
@@ -15,6 +18,7 @@ import {
   bytesFrame,
   finishedFrame,
   type GatewayServer,
+  type GatewayServerOptions,
   startedFrame,
   startGatewayServer,
   testKeys,
@@ -22,14 +26,24 @@ import {
 import { imageModelFixture, speechModelFixture } from "../test/support/model-fixtures.ts";
 import { allowedStatuses } from "./error-body.ts";
 import { imagesBodySchema } from "./images-body.ts";
+import { jsonAnswer } from "./json-answer.ts";
+import { createKeyBodySchema, rotateKeyBodySchema, updateKeyBodySchema } from "./key-body.ts";
+import { createOpenApiDocument } from "./openapi.ts";
+import { providerKeyBodySchema } from "./provider-key.ts";
+import type { Route } from "./route.ts";
 import { speechBodySchema } from "./speech-body.ts";
 
 interface Operation {
   readonly operationId: string;
+  readonly parameters?: readonly object[];
   readonly security: readonly object[];
   readonly requestBody?: {
+    readonly required: boolean;
     readonly content: Readonly<
-      Record<string, { readonly examples: Readonly<Record<string, { value: unknown }>> }>
+      Record<
+        string,
+        { readonly schema: object; readonly examples: Readonly<Record<string, { value: unknown }>> }
+      >
     >;
   };
   readonly responses: Readonly<Record<string, Resolvable>>;
@@ -58,11 +72,48 @@ let document: Document;
 /** What the services do instead of their work. */
 let failure: Error | undefined;
 
-beforeAll(async () => {
-  const fail = () => {
-    if (failure !== undefined) throw failure;
+const fail = () => {
+  if (failure !== undefined) throw failure;
+};
+
+function answering<A>(answer: A) {
+  return () => {
+    fail();
+    return answer;
   };
+}
+
+const key = answering({ key: accountKey() });
+const newKey = answering({ key: accountKey(), secret: "sk-new" });
+
+/** The services that the routes of records call. */
+const recordHandlers: GatewayServerOptions = {
+  usageHandlers: {
+    listActivity: answering({ items: [activityItem()] }),
+    getGeneration: answering({ event: generationEvent() }),
+  },
+  accountHandlers: {
+    keys: {
+      listKeys: answering({ keys: [accountKey()], totalCount: 1n }),
+      createKey: newKey,
+      getKey: key,
+      updateKey: key,
+      deleteKey: answering({}),
+      rotateKey: newKey,
+      getCurrentKey: key,
+    },
+    credits: { getCredits: answering({ totalCreditsNanoUsd: 2n, totalUsageNanoUsd: 1n }) },
+    providerKeys: {
+      listProviderKeys: answering({ providerKeys: [providerKey()] }),
+      createProviderKey: answering({ providerKey: providerKey() }),
+      deleteProviderKey: answering({}),
+    },
+  },
+};
+
+beforeAll(async () => {
   gateway = await startGatewayServer({
+    ...recordHandlers,
     handlers: {
       async *synthesize(request) {
         fail();
@@ -145,22 +196,87 @@ async function checkAnswer(path: string, method: string, response: Response): Pr
   for (const body of bodies) expect(faultsOf(content?.schema ?? {}, body)).toEqual([]);
 }
 
-/** One request for each operation that needs a key. */
-const requests = [
-  ["/audio/speech", "post", { model: "acme/voice", input: "Hello." }, testKeys.speech],
-  ["/images", "post", leastImagesBody, testKeys.images],
-  ["/images", "post", { ...leastImagesBody, stream: true }, testKeys.images],
-  ["/models", "get", undefined, testKeys.images],
-  ["/images/models", "get", undefined, testKeys.images],
-  ["/images/models/{author}/{slug}/endpoints", "get", undefined, testKeys.images],
-] as const;
+/** A request to each operation that needs a key, and what its service may refuse it for. */
+interface Asked {
+  readonly path: string;
+  readonly method: "get" | "post" | "patch" | "delete";
+  readonly body?: object;
+  readonly key: string;
+  readonly query?: string;
+  readonly reasons: readonly ErrorReason[];
+}
 
-function send(
-  [path, method, body, key]: (typeof requests)[number],
-  change: { body?: string; key?: string } = {},
-) {
-  const url = `${gateway.baseUrl}/api/v1${path.replace("{author}", "acme").replace("{slug}", "brush")}`;
-  return fetch(url, {
+const everyReason = Object.values(ErrorReason);
+const { RECORD_UNKNOWN, INVALID_BODY, COUNT_LIMIT_REACHED, SERVICE_UNAVAILABLE, KEY_EXPIRED } = ErrorReason;
+const always = [SERVICE_UNAVAILABLE, KEY_EXPIRED, ErrorReason.TIMED_OUT, ErrorReason.INTERNAL];
+
+const speech = {
+  path: "/audio/speech",
+  method: "post",
+  body: { model: "acme/voice", input: "Hello." },
+  key: testKeys.speech,
+  reasons: everyReason,
+} as const;
+const images = {
+  path: "/images",
+  method: "post",
+  body: leastImagesBody,
+  key: testKeys.images,
+  reasons: everyReason,
+} as const;
+
+const list = (path: string): Asked => ({
+  path,
+  method: "get",
+  key: testKeys.images,
+  reasons: [SERVICE_UNAVAILABLE],
+});
+
+const managed = (
+  method: Asked["method"],
+  path: string,
+  reasons: ErrorReason[] = [],
+  body?: object,
+): Asked => ({
+  path,
+  method,
+  key: testKeys.management,
+  reasons: [...always, ...reasons],
+  ...(body === undefined ? {} : { body }),
+});
+
+const requests: readonly Asked[] = [
+  speech,
+  images,
+  { ...images, body: { ...leastImagesBody, stream: true } },
+  list("/models"),
+  list("/images/models"),
+  list("/images/models/{author}/{slug}/endpoints"),
+  managed("get", "/activity", [INVALID_BODY]),
+  { ...managed("get", "/generation", [RECORD_UNKNOWN]), query: "?id=gen-1" },
+  managed("get", "/keys", [INVALID_BODY]),
+  managed("post", "/keys", [INVALID_BODY, COUNT_LIMIT_REACHED], { name: "a" }),
+  managed("get", "/keys/{hash}", [RECORD_UNKNOWN]),
+  managed("patch", "/keys/{hash}", [INVALID_BODY, RECORD_UNKNOWN], { name: "a" }),
+  managed("delete", "/keys/{hash}", [RECORD_UNKNOWN]),
+  managed("post", "/keys/{hash}/rotate", [INVALID_BODY, RECORD_UNKNOWN, COUNT_LIMIT_REACHED], { grace_s: 1 }),
+  managed("get", "/key", [RECORD_UNKNOWN]),
+  managed("get", "/credits"),
+  managed("get", "/byok"),
+  managed("post", "/byok", [INVALID_BODY, COUNT_LIMIT_REACHED], { provider: "acme", key: "k" }),
+  managed("delete", "/byok/{id}", [RECORD_UNKNOWN]),
+];
+
+const pathParts: Readonly<Record<string, string>> = {
+  author: "acme",
+  slug: "brush",
+  hash: "cd".repeat(32),
+  id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
+};
+
+function send({ path, method, body, key, query = "" }: Asked, change: { body?: string; key?: string } = {}) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => pathParts[name] ?? "");
+  return fetch(`${gateway.baseUrl}/api/v1${filled}${query}`, {
     method: method.toUpperCase(),
     headers: { authorization: `Bearer ${change.key ?? key}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: change.body ?? JSON.stringify(body) }),
@@ -180,6 +296,19 @@ describe("the document", () => {
       "get /models",
       "get /images/models",
       "get /images/models/{author}/{slug}/endpoints",
+      "get /activity",
+      "get /generation",
+      "get /keys",
+      "post /keys",
+      "get /keys/{hash}",
+      "patch /keys/{hash}",
+      "delete /keys/{hash}",
+      "post /keys/{hash}/rotate",
+      "get /key",
+      "get /credits",
+      "get /byok",
+      "post /byok",
+      "delete /byok/{id}",
       "get /openapi.json",
     ]);
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
@@ -193,46 +322,96 @@ describe("the document", () => {
   });
 
   test("shows the very schemas that check bodies", () => {
-    const { SpeechRequest, ImagesRequest } = document.components.schemas;
-    expect(SpeechRequest).toEqual(JSON.parse(JSON.stringify(speechBodySchema)));
-    expect(ImagesRequest).toEqual(JSON.parse(JSON.stringify(imagesBodySchema)));
+    for (const [name, schema] of Object.entries({
+      SpeechRequest: speechBodySchema,
+      ImagesRequest: imagesBodySchema,
+      KeyRequest: createKeyBodySchema,
+      KeyChange: updateKeyBodySchema,
+      KeyRotation: rotateKeyBodySchema,
+      ProviderKeyRequest: providerKeyBodySchema,
+    })) {
+      expect(document.components.schemas[name], name).toEqual(JSON.parse(JSON.stringify(schema)));
+    }
   });
 
-  test("lists the errors that the operations may answer", () => {
-    const statusesOf = (path: string) =>
-      Object.keys(document.paths[path]?.post?.responses ?? {})
-        .map(Number)
-        .filter((status) => status !== 200);
-    expect(statusesOf("/audio/speech")).toEqual(allowedStatuses("speech"));
-    expect(statusesOf("/images")).toEqual(allowedStatuses("images"));
+  test("lists the statuses that the operations answer", () => {
+    const statusesOf = (path: string, method: string) =>
+      Object.keys(document.paths[path]?.[method]?.responses ?? {}).map(Number);
+    expect(statusesOf("/audio/speech", "post")).toEqual([200, ...allowedStatuses("speech")]);
+    expect(statusesOf("/images", "post")).toEqual([200, ...allowedStatuses("images")]);
+    expect(statusesOf("/activity", "get")).toEqual([200, 400, 401, 403, 404, 500]);
+    expect(statusesOf("/generation", "get")).toEqual([200, 400, 401, 404, 500]);
+    expect(statusesOf("/keys", "get")).toEqual([200, 400, 401, 403, 500]);
+    expect(statusesOf("/keys", "post")).toEqual([201, 400, 401, 403, 409, 500]);
+    expect(statusesOf("/keys/{hash}", "get")).toEqual([200, 401, 403, 404, 500]);
+    expect(statusesOf("/keys/{hash}", "patch")).toEqual([200, 400, 401, 403, 404, 500]);
+    expect(statusesOf("/keys/{hash}", "delete")).toEqual([200, 401, 403, 404, 500]);
+    expect(statusesOf("/keys/{hash}/rotate", "post")).toEqual([201, 400, 401, 403, 404, 409, 500]);
+    expect(statusesOf("/key", "get")).toEqual([200, 401, 500]);
+    expect(statusesOf("/credits", "get")).toEqual([200, 401, 403, 500]);
+    expect(statusesOf("/byok", "get")).toEqual([200, 401, 403, 500]);
+    expect(statusesOf("/byok", "post")).toEqual([201, 400, 401, 403, 409, 500]);
+    expect(statusesOf("/byok/{id}", "delete")).toEqual([200, 401, 403, 404, 500]);
+  });
+
+  test("says what must be given", () => {
+    const { get } = document.paths["/generation"] ?? {};
+    expect(get?.parameters).toMatchObject([{ name: "id", in: "query", required: true }]);
+    const { post: rotate } = document.paths["/keys/{hash}/rotate"] ?? {};
+    expect(rotate?.requestBody?.required).toBe(false);
+    expect(document.paths["/keys"]?.post?.requestBody?.required).toBe(true);
   });
 
   test("has examples that keep its schemas", () => {
-    const { schemas, responses } = document.components;
-    for (const { content } of Object.values(responses)) {
-      const { schema, example } = content?.["application/json"] ?? {};
-      expect(example).toBeDefined();
-      expect(faultsOf(schema ?? {}, example)).toEqual([]);
+    const { components, paths } = document;
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const examples = [...Object.values(components.responses), ...operations.flatMap(wholeAnswers)]
+      .flatMap(({ content }) => Object.values(content ?? {}))
+      .filter(({ example }) => example !== undefined);
+    expect(examples.length).toBeGreaterThan(20);
+    for (const { schema, example } of examples) expect(faultsOf(schema, example)).toEqual([]);
+    for (const { content } of Object.values(components.responses)) {
+      expect(content?.["application/json"]?.example).toBeDefined();
     }
-    for (const [path, name] of [
-      ["/audio/speech", "SpeechRequest"],
-      ["/images", "ImagesRequest"],
-    ] as const) {
-      const examples = document.paths[path]?.post?.requestBody?.content["application/json"]?.examples ?? {};
-      expect(Object.keys(examples).length).toBeGreaterThan(1);
-      for (const { value } of Object.values(examples))
-        expect(faultsOf(schemas[name] ?? {}, value)).toEqual([]);
-    }
-    for (const { schema, example } of Object.values(
-      document.paths["/images"]?.post?.responses[200]?.content ?? {},
-    )) {
-      expect(faultsOf(schema, example)).toEqual([]);
+    for (const { requestBody } of operations) {
+      if (requestBody === undefined) continue;
+      const { schema, examples: bodies } = requestBody.content["application/json"] ?? {};
+      expect(Object.keys(bodies ?? {}).length).toBeGreaterThan(1);
+      for (const { value } of Object.values(bodies ?? {})) {
+        expect(faultsOf(schema ?? {}, value)).toEqual([]);
+      }
     }
   });
 });
 
-describe.for(requests)("answers of %s", (request) => {
-  const [path, method, body] = request;
+/** What an operation answers when all is well. */
+function wholeAnswers({ responses }: Operation): Resolvable[] {
+  return Object.entries(responses).flatMap(([status, response]) => (status < "300" ? [response] : []));
+}
+
+test("a document in which one name means two schemas is not made", () => {
+  const route = (schema: TSchema): Route => ({
+    method: "GET",
+    path: "/api/v1/a",
+    operation: "management",
+    access: "any",
+    document: {
+      id: "a",
+      tag: "a",
+      summary: "a",
+      description: "a",
+      answer: jsonAnswer("a", "A", schema, {}),
+    },
+    handle: async () => undefined,
+  });
+  const urls = { publicUrl: "https://media.test", creditsUrl: "https://media.test/credits" };
+  const schema = Type.Object({});
+  expect(() => createOpenApiDocument([route(schema), route(schema)], urls)).not.toThrow();
+  expect(() => createOpenApiDocument([route(schema), route(Type.Object({}))], urls)).toThrow("A");
+});
+
+describe.for(requests)("answers of $method $path", (request) => {
+  const { path, method, body, reasons } = request;
 
   test("are what the document says when all is well", async () => {
     failure = undefined;
@@ -240,9 +419,11 @@ describe.for(requests)("answers of %s", (request) => {
   });
 
   test("are what the document says for every error", async () => {
+    failure = undefined;
     const answers = [await send(request, { key: testKeys.unknown })];
-    if (body !== undefined) answers.push(await send(request, { body: "{}" }));
-    for (const reason of Object.values(ErrorReason)) {
+    if (body !== undefined) answers.push(await send(request, { body: "[]" }));
+    if (request.key === testKeys.management) answers.push(await send(request, { key: testKeys.speech }));
+    for (const reason of reasons) {
       failure = new DomainError(reason, "no", {
         retryAfterMs: 1500,
         generationId: "gen-1",
@@ -252,8 +433,6 @@ describe.for(requests)("answers of %s", (request) => {
           { providerName: "Acme", endpointId: "f", providerStatus: 500, reason: ErrorReason.PROVIDER_FAILED },
         ],
       });
-      // The lists are asked with nothing that a service could refuse.
-      if (body === undefined && reason !== ErrorReason.SERVICE_UNAVAILABLE) continue;
       answers.push(await send(request));
     }
     for (const answer of answers) await checkAnswer(path, method, answer);
@@ -264,7 +443,6 @@ test("other answers are what the document says, too", async () => {
   failure = undefined;
   const pcm = { model: "acme/voice", input: "Hello.", response_format: "pcm" };
   const broken = { ...leastImagesBody, prompt: "broken", stream: true };
-  const [speech, , images] = requests;
   await checkAnswer("/audio/speech", "post", await send(speech, { body: JSON.stringify(pcm) }));
   await checkAnswer("/images", "post", await send(images, { body: JSON.stringify(broken) }));
   const headers = { authorization: `Bearer ${testKeys.images}` };

@@ -4,7 +4,7 @@ import { wordOfReason } from "../lib/runtime/error-code.ts";
 import { allowedStatuses, messageOfStatus } from "./error-body.ts";
 import { errorBodySchema } from "./error-schema.ts";
 import type { Route } from "./route.ts";
-import type { ContentDocument, ParameterDocument, RouteDocument } from "./route-document.ts";
+import type { ContentDocument, NamedSchema, ParameterDocument, RouteDocument } from "./route-document.ts";
 
 /** Where the API's paths begin. */
 export const apiPath = "/api/v1";
@@ -21,7 +21,8 @@ export interface OpenApiDocument {
 const about = `Speech and images from many providers behind one interface.
 
 Send \`Authorization: Bearer <API key>\` with every request. Inference keys of scope \`speech\` or \`images\` make things;
-any key may list models. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
+any key may list models and look up what its account generated. Management keys see activity and credits and manage keys
+and provider keys; they generate nothing. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
 
 Unknown fields of a body are ignored and null counts as absent. Errors have one shape; \`error.code\` is the HTTP status
 and \`error.metadata.reason\` a word of a closed list.`;
@@ -72,7 +73,7 @@ export function createOpenApiDocument(
     if (route.document === undefined) continue;
     const errors = route.document.errors ?? allowedStatuses(route.operation);
     for (const status of errors) statuses.add(status);
-    for (const { name, schema } of schemasOf(route.document)) schemas[name] = schema;
+    for (const named of schemasOf(route.document)) addSchema(schemas, named);
     const path = route.path.slice(apiPath.length).replace(/:(\w+)/g, "{$1}");
     paths[path] = {
       ...paths[path],
@@ -95,6 +96,11 @@ export function createOpenApiDocument(
   };
 }
 
+function addSchema(schemas: Record<string, TSchema>, { name, schema }: NamedSchema): void {
+  schemas[name] ??= schema;
+  if (schemas[name] !== schema) throw new Error(`two schemas of the name ${name}`);
+}
+
 function schemasOf({ body, answer }: RouteDocument) {
   const schemas = Object.values(answer.content).map(({ schema }) => schema);
   return [body, ...schemas].filter((schema) => schema !== undefined);
@@ -113,14 +119,14 @@ function toOperation(route: Route, document: RouteDocument, errors: readonly num
       ? {}
       : {
           requestBody: {
-            required: true,
+            required: body.isOptional !== true,
             content: {
               "application/json": { schema: refTo(body.name), examples: toExamples(body.examples) },
             },
           },
         }),
     responses: {
-      200: {
+      [answer.status ?? 200]: {
         description: answer.description,
         headers: headerRefs(answer.headers),
         content: Object.fromEntries(
@@ -135,7 +141,7 @@ function toOperation(route: Route, document: RouteDocument, errors: readonly num
 }
 
 function toParameter(parameter: ParameterDocument) {
-  return { ...parameter, required: parameter.in === "path" };
+  return { ...parameter, required: parameter.in === "path" || parameter.required === true };
 }
 
 function toContent({ schema, example }: ContentDocument) {

@@ -12,6 +12,8 @@ export interface ParameterDocument {
   readonly in: "path" | "query";
   readonly description: string;
   readonly schema: TSchema;
+  /** Whether a parameter of the query must be given; one of the path always must. */
+  readonly required?: true;
   /** How a list in the query is written: with commas. */
   readonly explode?: false;
 }
@@ -30,8 +32,14 @@ export interface RouteDocument {
   readonly summary: string;
   readonly description: string;
   readonly parameters?: readonly ParameterDocument[];
-  readonly body?: NamedSchema & { readonly examples: Readonly<Record<string, unknown>> };
+  readonly body?: NamedSchema & {
+    readonly examples: Readonly<Record<string, unknown>>;
+    /** Whether a request may come without one. */
+    readonly isOptional?: true;
+  };
   readonly answer: {
+    /** 200 without one. */
+    readonly status?: 201;
     readonly description: string;
     /** Names of headers that the document describes, besides the one that every answer carries. */
     readonly headers?: readonly string[];

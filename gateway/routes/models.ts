@@ -17,7 +17,7 @@ import { modelListSchema, toModelList } from "../model-list.ts";
 import { apiPath } from "../openapi.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
-import { fromServiceError } from "../service-error.ts";
+import { callService } from "../service-call.ts";
 import { stringEnum } from "../string-enum.ts";
 
 /** What the lists of models need. */
@@ -89,9 +89,9 @@ const imageEndpointsDocument: RouteDocument = {
 /** The lists of what can be used now: all models, image models, and the endpoints of one of them. */
 export function modelRoutes({ speech, image }: ModelsDependencies): readonly Route[] {
   const imageModels = (exchange: Exchange): Promise<readonly ImageModel[]> =>
-    image.listImageModels({}, callOptions(exchange)).then(({ models }) => models, rethrow);
+    callService(exchange, (options) => image.listImageModels({}, options)).then(({ models }) => models);
   const speechModels = (exchange: Exchange) =>
-    speech.listSpeechModels({}, callOptions(exchange)).then(({ models }) => models, rethrow);
+    callService(exchange, (options) => speech.listSpeechModels({}, options)).then(({ models }) => models);
   const route = { method: "GET", operation: "management", access: "any" } as const;
   return [
     {
@@ -127,14 +127,6 @@ export function modelRoutes({ speech, image }: ModelsDependencies): readonly Rou
       },
     },
   ];
-}
-
-function callOptions(exchange: Exchange) {
-  return { signal: exchange.clientGone, contextValues: exchange.callContext() };
-}
-
-function rethrow(thrown: unknown): never {
-  throw fromServiceError(thrown);
 }
 
 /** Those that `output_modalities` lists, all without it. Throws invalid_body for others. */

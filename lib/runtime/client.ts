@@ -1,30 +1,47 @@
 import { Agent } from "node:http";
 import { Agent as TlsAgent } from "node:https";
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescField, DescService } from "@bufbuild/protobuf";
 import {
   type CallOptions,
   type Client,
   createClient,
-  createRouterTransport,
+  createConnectRouter,
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  type CommonTransportOptions,
+  createUniversalHandlerClient,
+  type UniversalClientFn,
+} from "@connectrpc/connect/protocol";
+import { createTransport } from "@connectrpc/connect/protocol-connect";
+import { createNodeHttpClient } from "@connectrpc/connect-node";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "./domain-error.ts";
+import { createPiecewiseTransport } from "./incoming-bytes.ts";
 import { forwardRequestId } from "./interceptors.ts";
+import { withUncopiedBytes } from "./outgoing-bytes.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
-/** How a process reaches another one. */
-export interface RemoteOptions {
-  /** Such as `http://localhost:8103`. */
-  baseUrl: string;
+/** How services are called, wherever they are. */
+export interface CallingOptions {
   /** Applied inside of ours: identity. */
   interceptors?: readonly Interceptor[];
-  /** Must not exceed the server's; defaults to 1 MiB a message each way. */
-  limits?: MessageLimits;
   /** The deadline of calls that name none, milliseconds. */
   defaultTimeoutMs?: number;
+  /**
+   * A field of bytes that streams give as it arrives, in pieces of any size, a message for each; of messages that have
+   * nothing else. Interceptors see such a message once, without its bytes.
+   */
+  piecewiseField?: DescField | undefined;
+}
+
+/** How a process reaches another one. */
+export interface RemoteOptions extends CallingOptions {
+  /** Such as `http://localhost:8103`. */
+  baseUrl: string;
+  /** Must not exceed the server's; defaults to 1 MiB a message each way. */
+  limits?: MessageLimits;
 }
 
 /** Deadline of a short call between processes, milliseconds. */
@@ -38,30 +55,40 @@ const maxSocketsIdle = 256;
  * with kept connections, no compression and a deadline on every call.
  */
 export function createRemoteTransport(options: RemoteOptions): Transport {
+  const { baseUrl, limits = defaultMessageLimits } = options;
   const agentOptions = { keepAlive: true, maxFreeSockets: maxSocketsIdle, timeout: idleSocketTimeoutMs };
-  const agent = options.baseUrl.startsWith("https:") ? new TlsAgent(agentOptions) : new Agent(agentOptions);
-  return createConnectTransport({
-    baseUrl: options.baseUrl,
-    httpVersion: "1.1",
-    nodeOptions: { agent },
-    acceptCompression: [],
-    interceptors: [forwardRequestId, ...(options.interceptors ?? [])],
-    defaultTimeoutMs: options.defaultTimeoutMs ?? shortCallTimeoutMs,
-    ...(options.limits ?? defaultMessageLimits),
-  });
+  const agent = baseUrl.startsWith("https:") ? new TlsAgent(agentOptions) : new Agent(agentOptions);
+  const httpClient = createNodeHttpClient({ httpVersion: "1.1", nodeOptions: { agent } });
+  return transportOver(httpClient, { baseUrl, limits }, options);
 }
 
-/** A transport to handlers in this process: same interceptors, errors and deadlines, no socket. */
-export function createLocalTransport(
-  routes: RegisterRoutes,
-  options: Pick<RemoteOptions, "interceptors" | "defaultTimeoutMs"> = {},
+/** A transport to handlers in this process: same interceptors, errors and deadlines, no socket, no limits. */
+export function createLocalTransport(routes: RegisterRoutes, options: CallingOptions = {}): Transport {
+  const router = createConnectRouter({ grpc: false, grpcWeb: false });
+  routes(router);
+  const httpClient = createUniversalHandlerClient(router.handlers.map(withUncopiedBytes));
+  const limits = { readMaxBytes: 0xffff_ffff, writeMaxBytes: 0xffff_ffff };
+  return transportOver(httpClient, { baseUrl: "https://in-memory", limits }, options);
+}
+
+function transportOver(
+  httpClient: UniversalClientFn,
+  { baseUrl, limits }: { baseUrl: string; limits: MessageLimits },
+  { interceptors = [], defaultTimeoutMs = shortCallTimeoutMs, piecewiseField: field }: CallingOptions,
 ): Transport {
-  return createRouterTransport(routes, {
-    transport: {
-      interceptors: [forwardRequestId, ...(options.interceptors ?? [])],
-      defaultTimeoutMs: options.defaultTimeoutMs ?? shortCallTimeoutMs,
-    },
-  });
+  const transportOptions: Omit<CommonTransportOptions, "httpClient"> = {
+    baseUrl,
+    useBinaryFormat: true,
+    acceptCompression: [],
+    sendCompression: null,
+    compressMinBytes: 0,
+    interceptors: [forwardRequestId, ...interceptors],
+    defaultTimeoutMs,
+    ...limits,
+  };
+  const create = (client: UniversalClientFn) => createTransport({ ...transportOptions, httpClient: client });
+  if (field === undefined) return create(httpClient);
+  return createPiecewiseTransport({ field, maxMessageBytes: limits.readMaxBytes }, httpClient, create);
 }
 
 /**

@@ -69,6 +69,15 @@ export const databaseUrlVar = makeValidator<string>((text) => {
   return text;
 });
 
+/** A Redis connection URL, its path empty or the number of a database. The value is a secret and stands in no message. */
+export const redisUrlVar = makeValidator<string>((text) => {
+  const url = URL.parse(text);
+  if (url === null || !["redis:", "rediss:"].includes(url.protocol) || !/^(\/\d*)?$/.test(url.pathname)) {
+    throw new EnvError("must be a redis:// or rediss:// URL");
+  }
+  return text;
+});
+
 /** One of the listed words. */
 export function wordVar<const W extends string>(words: readonly W[]) {
   return makeValidator<W>((text) => {
@@ -85,6 +94,22 @@ export const listVar = makeValidator<readonly string[]>((text) =>
     .map((part) => part.trim())
     .filter((part) => part !== ""),
 );
+
+/** `true` or `false`. */
+export const booleanVar = makeValidator<boolean>((text) => {
+  if (text !== "true" && text !== "false") throw new EnvError("must be true or false");
+  return text === "true";
+});
+
+/** A list of `host:port` separated by commas, at least one; no IPv6 literals. */
+export const hostPortListVar = makeValidator<readonly string[]>((text) => {
+  const parts = text.split(",").map((part) => part.trim());
+  const isPort = (port = "") => /^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65535;
+  if (!parts.every((part) => /^[\w.-]+:\d+$/.test(part) && isPort(part.split(":")[1]))) {
+    throw new EnvError("must be host:port, several separated by commas");
+  }
+  return parts;
+});
 
 /** A block of addresses, such as 10.0.0.0/8: all that share the first `prefixLength` bits of `address`. */
 export interface Cidr {

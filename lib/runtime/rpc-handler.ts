@@ -6,6 +6,7 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { Log } from "./log.ts";
+import { withUncopiedBytes } from "./outgoing-bytes.ts";
 import type { NodeRequest, NodeResponse } from "./port-listener.ts";
 
 /** Registers the RPCs of one or more services. */
@@ -40,7 +41,9 @@ export function createRpcHandler(
     acceptCompression: [compressionGzip, compressionBrotli],
   });
   routes(router);
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const handlers = new Map(
+    router.handlers.map((handler) => [handler.requestPath, withUncopiedBytes(handler)]),
+  );
   return (request, response) => {
     const path = request.url ?? "";
     const query = path.indexOf("?");

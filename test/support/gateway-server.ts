@@ -2,9 +2,13 @@ import { connect } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl, Transport } from "@connectrpc/connect";
 import { createGateway, type GatewayDependencies, type RunningGateway } from "../../gateway/app.ts";
+import type { GatewayClients } from "../../gateway/clients.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../gateway/config.ts";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
+import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
+import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import {
@@ -13,11 +17,14 @@ import {
   SynthesizeResponseSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import { createLog, silentLog } from "../../lib/runtime/log.ts";
+import { type AccountHandlers, accountRoutes } from "./fake-account.ts";
+import { type UsageHandlers, usageRoutes } from "./fake-usage.ts";
 import { speechRoutes } from "./speech-server.ts";
 
 /** Handlers that play the speech service. */
@@ -34,6 +41,10 @@ export interface GatewayServerOptions {
   imageHandlers?: ImageHandlers;
   /** Instead of image handlers in this process. */
   imageTransport?: Transport;
+  usageHandlers?: UsageHandlers;
+  accountHandlers?: AccountHandlers;
+  /** Instead of the clients of what is played in this process. */
+  clients?: Partial<GatewayClients>;
   settings?: Partial<GatewaySettings>;
   authenticate?: GatewayDependencies["authenticate"];
   admissions?: GatewayDependencies["admissions"];
@@ -63,15 +74,12 @@ export const testKeys = {
 export async function startGatewayServer(options: GatewayServerOptions = {}): Promise<GatewayServer> {
   const logged: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void logged.push(JSON.parse(line)) };
-  const transport = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
-  const imageTransport = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
   const settings = gatewaySettings(
     readGatewayConfig({ SERVICE_KEY_FILE: "unused", PUBLIC_URL: "https://media.test" }),
   );
   const gateway = createGateway({
-    speech: createRpcClient(SpeechService, transport),
-    image: createRpcClient(ImageService, imageTransport),
-    authenticate: options.authenticate ?? authenticateTestKey,
+    ...playedClients(options),
+    ...options.clients,
     admissions: options.admissions ?? [],
     settings: { ...settings, ...options.settings },
     log: createLog({ name: "gateway", level: "info", destination }),
@@ -88,6 +96,21 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
     logged,
     close,
     [Symbol.asyncDispose]: () => close(),
+  };
+}
+
+function playedClients(options: GatewayServerOptions): GatewayClients {
+  const speech = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
+  const image = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
+  const account = createLocalTransport(accountRoutes(options.accountHandlers));
+  return {
+    speech: createRpcClient(SpeechService, speech),
+    image: createRpcClient(ImageService, image),
+    usage: createRpcClient(UsageService, createLocalTransport(usageRoutes(options.usageHandlers))),
+    keys: createRpcClient(KeyService, account),
+    credits: createRpcClient(CreditService, account),
+    providerKeys: createRpcClient(ProviderKeyService, account),
+    authenticate: options.authenticate ?? authenticateTestKey,
   };
 }
 

@@ -27,7 +27,7 @@ type EncodedSource = (body: ImageRequestBody, behaviour: DrawBehaviour, index: n
 
 /** The grey of image number `index` of an answer; previews of a first image count down from it: -1, -2. */
 export function shadeOf(index: number): number {
-  return (128 + index * 12) % 256;
+  return (((128 + index * 12) % 256) + 256) % 256;
 }
 
 /** What "auto" comes to. */

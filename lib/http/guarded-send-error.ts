@@ -1,0 +1,83 @@
+import { errors } from "undici";
+import { AddressRefusedError } from "./url-guard.ts";
+
+/** How a guarded sending failed. */
+export type GuardedSendErrorKind =
+  /** Not an http(s) URL, or one with credentials: nothing was sent. */
+  | "url"
+  /** It leads to an address that is not allowed: nothing was sent. */
+  | "address"
+  /** The name is not known: nothing was sent. */
+  | "name"
+  /** Nothing listens there. */
+  | "refused"
+  /** No connection was made for another reason: no route, or too slow. */
+  | "connect"
+  /** The certificate is not to be trusted. */
+  | "certificate"
+  /** What listens there does not speak our TLS. */
+  | "tls"
+  /** The connection broke before the answer was whole. */
+  | "reset"
+  /** The answer is not HTTP. */
+  | "protocol"
+  /** Ended by the request's own signal. */
+  | "aborted";
+
+const messages: Readonly<Record<GuardedSendErrorKind, string>> = {
+  url: "The URL is not one that may be called.",
+  address: "The URL leads to an address that may not be connected to.",
+  name: "The name is not known.",
+  refused: "The connection was refused.",
+  connect: "No connection could be made.",
+  certificate: "The certificate is not trusted.",
+  tls: "No TLS connection could be made.",
+  reset: "The connection broke before the answer was whole.",
+  protocol: "The answer breaks the HTTP protocol.",
+  aborted: "The request was ended from this side.",
+};
+
+/** The one error of guarded sendings. Its message is fixed by its kind; addresses and details are in `cause` only. */
+export class GuardedSendError extends Error {
+  override readonly name = "GuardedSendError";
+  readonly kind: GuardedSendErrorKind;
+
+  constructor(kind: GuardedSendErrorKind, cause?: unknown) {
+    super(messages[kind], cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+
+  /** Translates what the HTTP client threw. */
+  static from(thrown: unknown): GuardedSendError {
+    return thrown instanceof GuardedSendError ? thrown : new GuardedSendError(kindOf(thrown), thrown);
+  }
+}
+
+const kindOfCode: Readonly<Record<string, GuardedSendErrorKind>> = {
+  ENOTFOUND: "name",
+  EAI_AGAIN: "name",
+  ECONNREFUSED: "refused",
+  EHOSTUNREACH: "connect",
+  ENETUNREACH: "connect",
+  EADDRNOTAVAIL: "connect",
+  ETIMEDOUT: "connect",
+  EPROTO: "tls",
+  HOSTNAME_MISMATCH: "certificate",
+  ERR_TLS_CERT_ALTNAME_INVALID: "certificate",
+};
+
+/** Names of OpenSSL's reasons not to trust a certificate, as Node.js reports them. */
+const certificateCode =
+  /^(UNABLE_TO_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|ERROR_IN_C|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
+
+function kindOf(thrown: unknown): GuardedSendErrorKind {
+  if (thrown instanceof AddressRefusedError) return "address";
+  if (thrown instanceof errors.ConnectTimeoutError) return "connect";
+  if (thrown instanceof errors.HeadersOverflowError) return "protocol";
+  // To the client a chunked body that ends early is input that does not parse.
+  if (thrown instanceof errors.HTTPParserError) return /\bEOF\b/.test(thrown.message) ? "reset" : "protocol";
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+  if (certificateCode.test(code)) return "certificate";
+  if (/^ERR_(SSL|TLS)_/.test(code)) return kindOfCode[code] ?? "tls";
+  return kindOfCode[code] ?? "reset";
+}

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { destinationTypes } from "./registry.ts";
+import { deliveryErrorOf, suiteBatch, suiteContext, suiteHttp } from "./type.suite.ts";
+
+const url = "https://hook.example/";
+
+function typeOf(slug: string) {
+  const type = destinationTypes.get(slug);
+  if (type === undefined) throw new Error(`no type ${slug}`);
+  return type;
+}
+
+describe("the registry", () => {
+  test("has the built-in types by their slugs", () => {
+    expect([...destinationTypes.keys()]).toEqual(["webhook", "otel-collector", "langfuse", "grafana", "s3"]);
+    for (const [slug, type] of destinationTypes) {
+      expect(type.slug).toBe(slug);
+      expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+      expect(type.maxBatchEvents).toBeGreaterThan(0);
+    }
+  });
+
+  test("reads settings as the type does", () => {
+    expect(typeOf("webhook").readConfig({ url })).toEqual({ config: { url, method: "POST", headers: {} } });
+    expect(typeOf("webhook").readConfig({})).toEqual({
+      issues: [{ path: "config.url", message: "is required" }],
+    });
+  });
+
+  test("takes settings as they were given or stored", () => {
+    expect(typeOf("webhook").urlsOf({ url })).toEqual([new URL(url)]);
+  });
+
+  test("takes no settings of another type", async () => {
+    const config = { endpoint: "https://collector.example" };
+    expect(() => typeOf("webhook").urlsOf(config)).toThrow(TypeError);
+    expect(() => typeOf("webhook").urlsOf(undefined)).toThrow(TypeError);
+    const context = suiteContext(suiteHttp());
+    for (const attempt of [
+      typeOf("webhook").deliver(suiteBatch, config, context),
+      typeOf("webhook").test("settings", context),
+    ]) {
+      expect((await deliveryErrorOf(attempt)).message).toBe("the settings are not valid any more");
+    }
+  });
+});

@@ -1,5 +1,5 @@
 import { type Load, quantileOf, runLoad } from "./load.ts";
-import { cpuMsOf, peakMemoryMib } from "./process-usage.ts";
+import { cpuMsOf, peakMemoryOf } from "./process-usage.ts";
 import type { Target } from "./targets.ts";
 
 /** One kind of request, sent to every target. */
@@ -48,8 +48,11 @@ export async function compare(
 
 /** Prints the peak memory of every target since its start. */
 export function printPeakMemory(targets: readonly Target[]): void {
-  console.log("peak memory, MiB:");
-  for (const { name, pids } of targets) console.log(`  ${name.padEnd(14)}${peakMemoryMib(pids).toFixed(0)}`);
+  console.log("peak memory, MiB, and with the pages of files that processes share counted once:");
+  for (const { name, pids } of targets) {
+    const { summedMib, filesOnceMib } = peakMemoryOf(pids);
+    console.log(`  ${name.padEnd(14)}${summedMib.toFixed(0).padEnd(6)}${filesOnceMib.toFixed(0)}`);
+  }
 }
 
 async function measure(target: Target, workload: Workload, requests: number): Promise<Figures> {

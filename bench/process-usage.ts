@@ -14,10 +14,23 @@ function cpuTicks(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Largest resident memory of processes since their start, summed up, MiB. Linux only. */
-export function peakMemoryMib(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => {
+/** Largest resident memory of processes since their start, MiB. */
+export interface PeakMemory {
+  /** What each had, summed up: pages that several map, such as those of Node itself, are in it several times. */
+  readonly summedMib: number;
+  /** The same with pages of files counted once, as much as the process has that maps most of them. */
+  readonly filesOnceMib: number;
+}
+
+/** Peak memory of processes. Linux only. */
+export function peakMemoryOf(pids: readonly number[]): PeakMemory {
+  const all = pids.map((pid) => {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    return sum + Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
-  }, 0);
+    const mib = (name: string) =>
+      Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0) / 1024;
+    return { peak: mib("VmHWM"), files: mib("RssFile") };
+  });
+  const summedMib = all.reduce((sum, { peak }) => sum + peak, 0);
+  const files = all.reduce((sum, each) => sum + each.files, 0);
+  return { summedMib, filesOnceMib: summedMib - files + Math.max(0, ...all.map((each) => each.files)) };
 }

@@ -2,8 +2,12 @@ import { generateApiKey } from "../lib/identity/api-key.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import { startChild } from "../test/support/child.ts";
+import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
 import { startProcessStack } from "../test/support/process-stack.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+
+/** No limit stands in the way of a load. */
+const unlimited = { RATE_LIMIT_PER_MINUTE: "1000000", MAX_INFLIGHT_PER_KEY: "100000" };
 
 /** Something that answers requests. */
 export interface Target {
@@ -49,6 +53,8 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
       RPC_PORT: "0",
       DATA_DIR: dataDir,
       BOOTSTRAP_INFERENCE_KEY: apiKey,
+      BOOTSTRAP_CREDIT_USD: "1000000",
+      ...unlimited,
       OPENAI_API_KEY: "test-key",
       OPENAI_BASE_URL: upstreamUrl,
     },
@@ -67,13 +73,16 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
   };
 }
 
-/** Gateway, speech and account as processes of their own. */
+/** Gateway, speech, image, account and usage as processes of their own, on Kafka where its jars have been fetched. */
 export async function startProcesses(upstreamUrl: string): Promise<Target> {
   const dataDir = await temporaryDirectory();
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
   const providerEnv = { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl };
+  const broker = kafkaUnavailable() === undefined ? await startKafkaBroker() : undefined;
   const stack = await startProcessStack({
     databaseUrl: postgres.url,
+    ...(broker === undefined ? {} : { kafkaBrokers: broker.brokers.join() }),
+    env: unlimited,
     speechEnv: providerEnv,
     imageEnv: providerEnv,
   });
@@ -82,9 +91,10 @@ export async function startProcesses(upstreamUrl: string): Promise<Target> {
     baseUrl: stack.restUrl,
     isProxy: false,
     apiKey: stack.inferenceKey,
-    pids: [stack.gateway.pid, stack.speech.pid, stack.image.pid, stack.account.pid],
+    pids: [stack.gateway, stack.speech, stack.image, stack.account, stack.usage].map(({ pid }) => pid),
     async stop() {
       await stack.stop();
+      await broker?.stop();
       await postgres.stop();
       await removeDataDirectory(dataDir);
     },

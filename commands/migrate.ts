@@ -4,8 +4,9 @@ import { databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startFailure } from "../lib/runtime/process.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
+import { usageMigrations } from "../services/usage/migrations.ts";
 
-const schemas: readonly SchemaMigrations[] = [accountMigrations];
+const schemas: readonly SchemaMigrations[] = [accountMigrations, usageMigrations];
 
 try {
   const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });

@@ -1,6 +1,18 @@
 import { listenerSpec } from "../gateway/config.ts";
-import { databaseUrlVar, intVar, portVar, processSpec, readConfig, textVar } from "../lib/runtime/config.ts";
-import { bootstrapSpec } from "../services/account/config.ts";
+import { kafkaSpec, topicSpec } from "../lib/events/kafka-config.ts";
+import { paidSpec } from "../lib/generation/paid-spec.ts";
+import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
+import {
+  databaseUrlVar,
+  hostPortListVar,
+  intVar,
+  portVar,
+  processSpec,
+  readConfig,
+  textVar,
+  usdVar,
+} from "../lib/runtime/config.ts";
+import { bootstrapSpec, moneySpec } from "../services/account/config.ts";
 import { generationSpec } from "../services/image/config.ts";
 import { synthesisSpec } from "../services/speech/config.ts";
 
@@ -13,7 +25,15 @@ export const standaloneSpec = {
   ...listenerSpec,
   ...synthesisSpec,
   ...generationSpec,
+  ...kafkaSpec,
+  ...topicSpec,
+  ...paidSpec,
+  ...rateLimitSpec,
+  ...moneySpec,
   ...bootstrapSpec,
+  BOOTSTRAP_CREDIT_USD: usdVar({ default: "10" }),
+  KAFKA_BROKERS: hostPortListVar({ default: undefined }),
+  MASTER_KEYS: textVar({ default: undefined }),
   RPC_PORT: portVar({ default: 8081 }),
   DATA_DIR: textVar({ default: ".data" }),
   DATABASE_URL: databaseUrlVar({ default: undefined }),

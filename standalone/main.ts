@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createGateway } from "../gateway/app.ts";
 import { gatewaySettings, publicUrl } from "../gateway/config.ts";
+import { limitRequests } from "../gateway/rate-limit.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
@@ -54,6 +55,7 @@ async function start(
   teardown.add(() => rpc.drain(drain));
   const gateway = createGateway({
     ...local.clients,
+    admissions: [limitRequests(local.limiter)],
     settings: gatewaySettings(config),
     log,
     clock: systemClock,
@@ -61,6 +63,7 @@ async function start(
   const rest = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
   teardown.add(() => rest.close(drain));
   const keys = await local.makeFirstAccount();
+  void local.failed.then(() => endWithFailure(teardown));
 
   logListening(log, "rpc", config.HOST, rpc.port);
   logListening(log, "rest", config.HOST, rest.port);
@@ -80,8 +83,13 @@ async function ownDatabase(
   teardown.add(() => postgres.stop());
   postgres.exited.then(async (error) => {
     log.fatal({ err: error }, "the embedded PostgreSQL ended");
-    await teardown.run();
-    process.exit(1);
+    await endWithFailure(teardown);
   });
   return postgres.url;
+}
+
+/** For a reason that has been logged. */
+async function endWithFailure(teardown: Teardown): Promise<void> {
+  await teardown.run();
+  process.exit(1);
 }

@@ -1,32 +1,35 @@
-import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
-import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
-import { connectDatabase } from "../lib/database/connect.ts";
-import { migrateToLatest } from "../lib/database/migrate.ts";
+import { join } from "node:path";
+import type { Client } from "@connectrpc/connect";
+import { createLocalClients } from "../gateway/clients.ts";
+import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
+import { openPaidRequests } from "../lib/generation/open-paid-requests.ts";
 import { createGuardedFetch } from "../lib/http/guarded-fetch.ts";
-import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../lib/http/url-guard.ts";
-import type { Audience } from "../lib/identity/issuer.ts";
+import type { KeyAuthenticator } from "../lib/identity/authenticate.ts";
 import type { KeyFiles } from "../lib/identity/key-files.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../lib/identity/service-key-set.ts";
 import { createTokenSigner, createTokenVerifier } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
+import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
 import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
-import type { RegisterRoutes } from "../lib/runtime/rpc-handler.ts";
-import { loadCatalog } from "../providers/catalog-load.ts";
-import { createProviders } from "../providers/registry.ts";
-import { createAccountService } from "../services/account/account-service.ts";
+import { ensureMasterKeys } from "../lib/secrets/master-key-file.ts";
+import { readMasterKeys } from "../lib/secrets/master-keys.ts";
+import { createSealer } from "../lib/secrets/seal.ts";
+import { openProviders } from "../providers/registry.ts";
+import { type AccountService, createAccountService } from "../services/account/account-service.ts";
 import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../services/account/bootstrap.ts";
-import { readBootstrapKeys } from "../services/account/config.ts";
-import { accountMigrations } from "../services/account/migrations.ts";
-import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
+import { accountLimits, readBootstrapKeys } from "../services/account/config.ts";
 import { generationSettings } from "../services/image/config.ts";
 import { createImageService } from "../services/image/image-service.ts";
-import { catalogDirectories, synthesisLimits } from "../services/speech/config.ts";
+import { synthesisLimits } from "../services/speech/config.ts";
 import { createSpeechService } from "../services/speech/speech-service.ts";
+import { createUsageService } from "../services/usage/usage-service.ts";
 import type { StandaloneConfig } from "./config.ts";
+import { openLocalDatabases } from "./databases.ts";
+import { openLocalBus } from "./local-bus.ts";
+import { Teardown } from "./teardown.ts";
 
 /** What the services of one process are made from. */
 export interface LocalServicesOptions {
@@ -39,62 +42,149 @@ export interface LocalServicesOptions {
 /** All services in this process, with the clients that the gateway calls them by. */
 export type LocalServices = Awaited<ReturnType<typeof createLocalServices>>;
 
-/** Brings the schemas up to date and makes the services over them. */
-export async function createLocalServices({ config, databaseUrl, keyFiles, log }: LocalServicesOptions) {
-  const bootstrapKeys = withGeneratedKeys(readBootstrapKeys(config));
-  const http = createOutboundHttp();
-  const guard = createAddressGuard({ allowedCidrs: config.REFERENCE_ALLOWED_CIDRS });
-  const fetchReference = createGuardedFetch({ guard });
-  const providers = createProviders({ environment: config.environment, http, log });
-  const catalog = await loadCatalog({
-    directories: catalogDirectories(config),
-    providerSlugs: providers.slugs,
-  });
-  const database = connectDatabase<AccountTables>({
-    url: databaseUrl,
-    schema: accountMigrations.schema,
-    log,
-  });
-  const close = async () => {
-    await providers.close();
-    await fetchReference.close();
-    await http.close();
-    await database.destroy();
-  };
+/** How long a process that stops waits for its last events to be safe, milliseconds. */
+const flushTimeoutMs = 10_000;
+
+/** Brings the schemas up to date, makes the services over them and starts what works in the background. */
+export async function createLocalServices(options: LocalServicesOptions) {
+  const teardown = new Teardown(options.log);
   try {
-    await connectOnce(database);
-    await migrateToLatest(database, accountMigrations);
-    const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
-    const account = createAccountService({ database, log, verifyToken });
-    const shared = { catalog, providers, authenticateKey: account.authenticateKey, verifyToken, log };
-    const speech = createSpeechService({ ...shared, limits: synthesisLimits(config) });
-    const image = createImageService({ ...shared, ...generationSettings(config), fetchReference });
-    const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
-    const transport = (audience: Audience, routes: RegisterRoutes) =>
-      createLocalTransport(routes, { interceptors: [createTokenInterceptor({ signer, audience })] });
-    const clients = {
-      authenticate: account.authenticateKey,
-      speech: createRpcClient(SpeechService, transport("speech", speech.routes)),
-      image: createRpcClient(ImageService, transport("image", image.routes)),
-    };
-    /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
-    const makeFirstAccount = (): Promise<BootstrapResult | undefined> =>
-      bootstrapAccount(database, bootstrapKeys);
-    return { services: [account, speech, image], clients, makeFirstAccount, close };
+    return await create(options, teardown);
   } catch (thrown) {
-    await close();
+    await teardown.run();
     throw thrown;
   }
 }
 
-/** A database that can't be reached or entered is the operator's to mend. Throws StartError. */
-async function connectOnce(database: AccountDatabase): Promise<void> {
-  try {
-    await database.connection().execute(async () => undefined);
-  } catch (thrown) {
-    const { message, code } = thrown as NodeJS.ErrnoException;
-    throw new StartError(`the database can't be used (${message || code}); see DATABASE_URL`, {
-      cause: thrown,
-    });
+async function create(options: LocalServicesOptions, teardown: Teardown) {
+  const { config, keyFiles } = options;
+  const firstAccount = withGeneratedKeys(readBootstrapKeys(config));
+  const foundation = await openFoundation(options, teardown);
+  const { account, usage } = createBooks(options, foundation);
+  for (const service of [account, usage]) {
+    service.start();
+    teardown.add(() => service.stop());
   }
+  const { authenticateKey } = account;
+  const generators = await createGenerators({
+    ...options,
+    ...foundation,
+    authenticateKey,
+    account,
+    teardown,
+  });
+  const { limiter, speech, image } = generators;
+  const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
+  const clients = createLocalClients(
+    { account: account.routes, speech: speech.routes, image: image.routes, usage: usage.routes },
+    signer,
+  );
+  const consumers = [account.consumer, usage.consumer].filter((consumer) => consumer !== undefined);
+  return {
+    services: [account, speech, image, usage],
+    clients: { ...clients, authenticate: authenticateKey },
+    limiter,
+    /** Settles with the reason when events can't be taken in for good: the process can't go on. */
+    failed: Promise.race(consumers.map(({ failed }) => failed)),
+    /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
+    makeFirstAccount: (): Promise<BootstrapResult | undefined> =>
+      bootstrapAccount(foundation.databases.account, firstAccount),
+    close: () => teardown.run(),
+  };
+}
+
+type Foundation = Awaited<ReturnType<typeof openFoundation>>;
+
+/** What the services stand on. */
+async function openFoundation(
+  { config, databaseUrl, keyFiles, log }: LocalServicesOptions,
+  teardown: Teardown,
+) {
+  const databases = await openLocalDatabases(databaseUrl, log);
+  teardown.add(databases.close);
+  const bus = await openLocalBus({ config, databaseUrl, log });
+  teardown.add(() => bus.close());
+  const offer = await openProviders({
+    environment: config.environment,
+    catalogDirectory: config.CATALOG_DIR,
+    log,
+  });
+  teardown.add(offer.close);
+  const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
+  return { databases, bus, offer, verifyToken, sealer: await localSealer(config) };
+}
+
+/** The services that keep what was used and what it cost. */
+function createBooks({ config, log }: LocalServicesOptions, foundation: Foundation) {
+  const { databases, bus, offer, verifyToken, sealer } = foundation;
+  const account = createAccountService({
+    database: databases.account,
+    bus,
+    limits: accountLimits(config),
+    providerKeys: { sealer, providerSlugs: offer.providers.ownKeySlugs },
+    verifyToken,
+    log,
+  });
+  const usage = createUsageService({
+    database: databases.usage,
+    bus,
+    retentionDays: config.USAGE_RETENTION_DAYS,
+    authenticateKey: account.authenticateKey,
+    verifyToken,
+    log,
+  });
+  return { account, usage };
+}
+
+interface GeneratorsOptions extends LocalServicesOptions, Foundation {
+  readonly authenticateKey: KeyAuthenticator;
+  readonly account: AccountService;
+  readonly teardown: Teardown;
+}
+
+async function createGenerators(options: GeneratorsOptions) {
+  const { config, keyFiles, log, offer, account, bus, teardown } = options;
+  const limiter = await openRequestLimiter(config, log);
+  teardown.add(() => limiter.close());
+  const paidBy = async (issuer: "speech" | "image") => {
+    const paid = openPaidRequests({
+      account: await localAccount(account, keyFiles, issuer),
+      bus,
+      settleWaitMs: config.SETTLE_WAIT_MS,
+      byokFeePercent: config.BYOK_FEE_PERCENT,
+      log,
+    });
+    teardown.add(() => paid.close(flushTimeoutMs));
+    return paid;
+  };
+  const shared = { ...options, ...offer, limiter };
+  const speech = createSpeechService({
+    ...shared,
+    paid: await paidBy("speech"),
+    limits: synthesisLimits(config),
+  });
+  const guard = createAddressGuard({ allowedCidrs: config.REFERENCE_ALLOWED_CIDRS });
+  const fetchReference = createGuardedFetch({ guard });
+  teardown.add(() => fetchReference.close());
+  const settings = generationSettings(config);
+  const image = createImageService({ ...shared, ...settings, paid: await paidBy("image"), fetchReference });
+  return { limiter, speech, image };
+}
+
+async function localSealer({ MASTER_KEYS, DATA_DIR }: StandaloneConfig) {
+  const keys =
+    MASTER_KEYS === undefined
+      ? await ensureMasterKeys(join(DATA_DIR, "keys", "master-keys"))
+      : readMasterKeys(MASTER_KEYS);
+  return createSealer(keys);
+}
+
+async function localAccount(
+  { routes }: AccountService,
+  keyFiles: KeyFiles,
+  issuer: "speech" | "image",
+): Promise<Client<typeof AccountInternalService>> {
+  const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile(issuer), issuer));
+  const interceptors = [createTokenInterceptor({ signer, audience: "account" })];
+  return createRpcClient(AccountInternalService, createLocalTransport(routes, { interceptors }));
 }

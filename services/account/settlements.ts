@@ -8,7 +8,8 @@ import type { AccountDatabase } from "./store.ts";
 /*
  * Owns what becomes of the events of requests, by whichever of their two ways they come: told by the process (settle)
  * or read from the topic (met).
- * 1. The row of the hold, locked, decides: open is freed and debited, lost is debited, settled changes no money.
+ * 1. The row of the hold, locked, decides: open is freed and debited, lost is debited, settled changes no money. One that
+ *    was released while its `lost` event was on its way becomes lost, as its record does, and moves no money.
  * 2. Only an event of the stored revision, met on the topic, makes a hold seen; a settlement never takes that back.
  * 3. What a hold spent counts on the day that it was held on, whenever it is closed.
  * 4. Without a hold nothing is debited.

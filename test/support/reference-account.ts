@@ -17,6 +17,8 @@ interface Hold {
   state: "open" | "settled" | "lost" | "released" | "refused";
   refusal?: "credits" | "key_limit" | "too_late";
   readonly day: number;
+  /** False where it was released before anybody reserved. */
+  readonly wasOpen: boolean;
   seen: boolean;
 }
 
@@ -60,7 +62,7 @@ export class ReferenceAccount {
     if (known !== undefined) return known.state === "open" ? "granted" : (known.refusal ?? "closed");
     const { held = 0n, spent = 0n } = this.daysOf(key).find(({ day }) => day === this.today) ?? {};
     const { dailyLimit } = this.#keys[key] as ReferenceKey;
-    const hold: Hold = { state: "open", day: this.today, seen: false };
+    const hold: Hold = { state: "open", day: this.today, wasOpen: true, seen: false };
     if (isLate) hold.refusal = "too_late";
     else if (dailyLimit !== undefined && held + spent + amount > dailyLimit) hold.refusal = "key_limit";
     else if (this.#credit - this.charged - this.held < amount) hold.refusal = "credits";
@@ -71,7 +73,8 @@ export class ReferenceAccount {
 
   release({ id }: ReferenceRequest): void {
     const hold = this.holds.get(id);
-    if (hold === undefined) this.holds.set(id, { state: "released", day: this.today, seen: false });
+    const unknown: Hold = { state: "released", day: this.today, wasOpen: false, seen: false };
+    if (hold === undefined) this.holds.set(id, unknown);
     else if (hold.state === "open") hold.state = "released";
   }
 
@@ -86,7 +89,8 @@ export class ReferenceAccount {
 
   lost({ id }: ReferenceRequest): string {
     const hold = this.holds.get(id);
-    if (hold?.state === "open") Object.assign(hold, { state: "lost", seen: true });
+    const isLost = hold?.state === "open" || (hold?.state === "released" && hold.wasOpen);
+    if (hold !== undefined && isLost) Object.assign(hold, { state: "lost", seen: true });
     return hold === undefined ? "unknown" : "stored";
   }
 

@@ -4,6 +4,7 @@ import { sql } from "kysely";
  * Closes holds, all in one transaction, and answers for each event, by its position from 1, `stored`, `unknown` (no
  * hold of that id and account) or `closed` (refused or released), with what it cost beyond its hold and what it cost
  * though its hold had been lost, nano-USD. `met` says that the events were read from the topic. An id may come twice.
+ * A hold that was released when its `lost` event was on the topic already is lost all the same: every group reads that.
  *
  * Locks: holds by id, then what `count_closed` locks. Everything is decided by the locked row, read a row at a time.
  */
@@ -58,6 +59,8 @@ export const settleFunction = sql`
         WHERE id = held.id;
         closed := array_append(closed, ROW(held.account_id, held.rate_bucket, held.day, held.amount_nano_usd,
           held.key_amount_nano_usd, 0, 0, held.id, 0)::closed_hold);
+      ELSIF met AND held.state = 'released' AND held.day IS NOT NULL THEN
+        UPDATE hold SET state = 'lost', event = events["position"], revision = 0, seen = true WHERE id = held.id;
       END IF;
       RETURN NEXT;
     END LOOP;

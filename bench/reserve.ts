@@ -14,7 +14,6 @@ import { type HoldRequest, reserveCredit } from "../services/account/holds.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { settleTold } from "../services/account/settlements.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
-import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import {
   createPayer,
   faultsOfBooks,
@@ -23,7 +22,8 @@ import {
   realEvent,
   settlementOptions,
 } from "../test/support/account-money.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { spawnOwner } from "../test/support/owner-process.ts";
+import { temporaryDirectory } from "../test/support/temporary-directory.ts";
 import { quantileOf } from "./load.ts";
 
 const { values } = parseArgs({
@@ -135,19 +135,17 @@ async function run(database: AccountDatabase): Promise<void> {
   if (faults.length > 0) throw new Error(`the books contradict themselves: ${faults.join("; ")}`);
 }
 
-const dataDir = await temporaryDirectory();
-const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
-const database = connectDatabase<AccountTables>({
-  url: postgres.url,
-  schema: accountMigrations.schema,
-  log: silentLog,
-  maxConnections: Number(values.connections),
-});
+const postgres = spawnOwner({ dataDir: await temporaryDirectory(), temporary: true });
 try {
+  const database = connectDatabase<AccountTables>({
+    url: await postgres.url,
+    schema: accountMigrations.schema,
+    log: silentLog,
+    maxConnections: Number(values.connections),
+  });
   await migrateToLatest(database, accountMigrations);
   await run(database);
-} finally {
   await database.destroy();
-  await postgres.stop();
-  await removeDataDirectory(dataDir);
+} finally {
+  await postgres.end();
 }

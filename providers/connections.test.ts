@@ -17,15 +17,21 @@ const manifests = [
 ];
 
 describe("readConnections", () => {
-  test("leaves out providers that need a key and have none, an empty or blank one included", () => {
-    for (const environment of [
-      {},
-      { ACME_API_KEY: "" },
-      { ACME_API_KEY: " \n" },
-      { ACME_BASE_URL: "http://a" },
-    ]) {
-      expect([...readConnections(manifests, environment)]).toEqual([["engine", { baseUrl: "", apiKey: "" }]]);
-    }
+  test.each([
+    {},
+    { ACME_API_KEY: "" },
+    { ACME_API_KEY: " \n" },
+  ])("a provider that needs a key has none with %j", (environment) => {
+    expect(Object.fromEntries(readConnections(manifests, environment))).toEqual({
+      acme: { baseUrl: "https://acme.example", apiKey: undefined },
+      "two-words": { baseUrl: "https://two-words.example", apiKey: undefined },
+      engine: { baseUrl: "", apiKey: "" },
+    });
+  });
+
+  test("an address may be set without a key, for the keys of accounts", () => {
+    const connections = readConnections(manifests, { ACME_BASE_URL: "http://a" });
+    expect(connections.get("acme")).toEqual({ baseUrl: "http://a", apiKey: undefined });
   });
 
   test("takes the vendor's address unless another is set, and keys without the blanks of a mounted file", () => {

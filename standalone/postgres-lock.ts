@@ -4,6 +4,7 @@
  *
  * 1. Only SQLite opens the lock file: closing any other handle on it would drop the process's lock (POSIX).
  * 2. The process id beside it is for the message only and decides nothing.
+ * 3. IMMEDIATE takes one lock that only one can have. EXCLUSIVE climbs through several: two at once refuse each other.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +24,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   const ownerFile = join(directory, "owner.pid");
   const file = openLockFile(directory);
   try {
-    file.exec("BEGIN EXCLUSIVE");
+    file.exec("BEGIN IMMEDIATE");
   } catch (thrown) {
     file.close();
     if ((thrown as { errcode?: number }).errcode !== sqliteBusy) throw cannotLock(directory, thrown);

@@ -197,7 +197,8 @@ describe("batches that overlap in adverse orders", () => {
       if (isReal && !list.includes("release")) expect(state).toBe("settled");
       else if (!isReal && list.includes("release") && !list.includes("lose")) expect(state).toBe("released");
       else if (!isReal && list.includes("lose") && !list.includes("release")) expect(state).toBe("lost");
-      if (state === "settled") expect(seen).toBe(list.includes("meet"));
+      // What is met while the hold is released leaves no mark; the request that then turns up is published once more.
+      if (state === "settled" && !list.includes("release")) expect(seen).toBe(list.includes("meet"));
     }
     expect(await faultsOfBooks(database)).toEqual([]);
   }

@@ -17,17 +17,16 @@ const manifests = [
 ];
 
 describe("readConnections", () => {
-  test.each([
-    {},
-    { ACME_API_KEY: "" },
-    { ACME_API_KEY: " \n" },
-  ])("a provider that needs a key has none with %j", (environment) => {
-    expect(Object.fromEntries(readConnections(manifests, environment))).toEqual({
-      acme: { baseUrl: "https://acme.example", apiKey: undefined },
-      "two-words": { baseUrl: "https://two-words.example", apiKey: undefined },
-      engine: { baseUrl: "", apiKey: "" },
-    });
-  });
+  test.each([{}, { ACME_API_KEY: "" }, { ACME_API_KEY: " \n" }])(
+    "a provider that needs a key has none with %j",
+    (environment) => {
+      expect(Object.fromEntries(readConnections(manifests, environment))).toEqual({
+        acme: { baseUrl: "https://acme.example", apiKey: undefined },
+        "two-words": { baseUrl: "https://two-words.example", apiKey: undefined },
+        engine: { baseUrl: "", apiKey: "" },
+      });
+    },
+  );
 
   test("an address may be set without a key, for the keys of accounts", () => {
     const connections = readConnections(manifests, { ACME_BASE_URL: "http://a" });

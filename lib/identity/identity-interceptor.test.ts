@@ -15,6 +15,7 @@ import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
+import { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
@@ -53,6 +54,7 @@ const services: readonly DescService[] = [
   UsageService,
   UsageAdminService,
   DestinationService,
+  DestinationAdminService,
 ];
 const methods: readonly DescMethod[] = services.flatMap((service) => service.methods);
 

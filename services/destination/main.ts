@@ -1,0 +1,89 @@
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
+import { connectDatabase } from "../../lib/database/connect.ts";
+import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
+import { readServiceKey } from "../../lib/identity/service-key.ts";
+import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
+import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
+import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
+import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { logListening } from "../../lib/runtime/listening.ts";
+import { createLog } from "../../lib/runtime/log.ts";
+import { type RunningProcess, runProcess } from "../../lib/runtime/process.ts";
+import { startRpcServer } from "../../lib/runtime/server.ts";
+import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
+import { createSealer } from "../../lib/secrets/seal.ts";
+import { watchPools } from "../../lib/telemetry/metrics-database.ts";
+import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../../lib/telemetry/tracing.ts";
+import { type DestinationConfig, readDestinationConfig } from "./config.ts";
+import { createDestinationService } from "./destination-service.ts";
+import { destinationMigrations } from "./migrations.ts";
+import { openReceivers } from "./receivers.ts";
+import type { DestinationTables } from "./store.ts";
+import { destinationTypes } from "./types/registry.ts";
+
+await runProcess(start);
+
+async function start(): Promise<RunningProcess> {
+  const config = readDestinationConfig();
+  const connection = kafkaConnection(config);
+  const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
+  const log = createLog({ name: "destination", level: config.LOG_LEVEL });
+  const metrics = openMetrics(log);
+  const tracing = await openTracing(config, "destination", log);
+  const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
+  const account = await accountClient(config);
+  const { schema } = destinationMigrations;
+  const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
+  const database = connectDatabase<DestinationTables>({ url, schema, log, watch });
+  const bus = createKafkaBus({ connection, clientId: "destination", log });
+  const receivers = openReceivers({ allowedCidrs: config.DESTINATION_ALLOWED_CIDRS });
+  const destination = createDestinationService({
+    database,
+    log,
+    metrics,
+    tracer: tracing.tracer,
+    bus,
+    types: destinationTypes,
+    sealer,
+    receivers,
+    verifyToken: createTokenVerifier(keys),
+    authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
+    retentionDays: config.USAGE_RETENTION_DAYS,
+  });
+  const server = await startRpcServer({
+    ...destination,
+    host: config.HOST,
+    port: config.PORT,
+    tls: await readTlsFiles(config),
+    corsOrigins: config.CORS_ORIGINS,
+    metrics: metrics.answer,
+    log,
+  });
+  destination.start();
+  logListening(log, "rpc", config.HOST, server.port);
+  const stop = async () => {
+    const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
+    await Promise.all([server.drain(drain), destination.stop()]);
+    await receivers.close();
+    await bus.close();
+    await database.destroy();
+    await tracing.close();
+  };
+  void destination.consumer?.failed.then(stop).finally(() => process.exit(1));
+  return { log, stop };
+}
+
+async function accountClient(config: Pick<DestinationConfig, "ACCOUNT_URL" | "SERVICE_KEY_FILE">) {
+  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "destination"));
+  return createRpcClient(
+    AccountInternalService,
+    createRemoteTransport({
+      baseUrl: config.ACCOUNT_URL,
+      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
+    }),
+  );
+}

@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  type CreateDestinationRequest,
+  CreateDestinationResponseSchema,
+  GetDestinationResponseSchema,
+  ListDeliveriesResponseSchema,
+  ListDestinationsResponseSchema,
+  ResumeDestinationResponseSchema,
+  TestDestinationResponseSchema,
+  type UpdateDestinationRequest,
+  UpdateDestinationResponseSchema,
+} from "../../gen/media/destination/v1/destination_pb.ts";
+import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { principalOf } from "../../lib/identity/caller.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { Attempter } from "./attempt.ts";
+import { toProtoDelivery, toProtoDestination } from "./convert.ts";
+import { fromProtoCreateRequest, fromProtoUpdateRequest, readKey, readPage } from "./destination-requests.ts";
+import {
+  changeDestination,
+  createDestination,
+  type DestinationKey,
+  deleteDestination,
+  getDestination,
+  listDeliveries,
+  listDestinations,
+  resumeDestination,
+} from "./destinations.ts";
+import { mergeConfig } from "./masked-config.ts";
+import type { SettingsKeeper } from "./settings-keeper.ts";
+import type { DestinationDatabase, ShownDestinationRow } from "./store.ts";
+
+/** What the handlers work with. */
+export interface DestinationHandlerOptions {
+  readonly database: DestinationDatabase;
+  readonly keeper: SettingsKeeper;
+  readonly attempter: Attempter;
+}
+
+/** How often a change begins anew when others change the same destination. */
+const maxChangeTries = 5;
+
+/** The handlers of DestinationService; each answers for the account of the calling key alone. */
+export function createDestinationHandlers(
+  options: DestinationHandlerOptions,
+): Partial<ServiceImpl<typeof DestinationService>> {
+  const { database, keeper, attempter } = options;
+  const shown = (row: ShownDestinationRow) => ({ destination: toProtoDestination(row, keeper) });
+  return {
+    async listDestinations(request, context) {
+      const page = readPage(request);
+      const { rows, totalCount } = await listDestinations(database, principalOf(context).accountId, page);
+      const destinations = rows.map((row) => toProtoDestination(row, keeper));
+      return create(ListDestinationsResponseSchema, { destinations, totalCount });
+    },
+    async createDestination(request, context) {
+      const row = await makeDestination(options, principalOf(context).accountId, request, context.signal);
+      return create(CreateDestinationResponseSchema, shown(row));
+    },
+    async getDestination({ id }, context) {
+      const row = await getDestination(database, readKey(id, principalOf(context).accountId));
+      return create(GetDestinationResponseSchema, shown(row));
+    },
+    async updateDestination(request, context) {
+      const key = readKey(request.id, principalOf(context).accountId);
+      const row = await updateDestination(options, key, request, context.signal);
+      return create(UpdateDestinationResponseSchema, shown(row));
+    },
+    async deleteDestination({ id }, context) {
+      await deleteDestination(database, readKey(id, principalOf(context).accountId));
+      return {};
+    },
+    async testDestination({ id }, context) {
+      const row = await getDestination(database, readKey(id, principalOf(context).accountId));
+      const { isTaken, status, cause } = await attempter.test(row, context.signal);
+      return create(TestDestinationResponseSchema, { ok: isTaken, responseStatus: status, cause });
+    },
+    async listDeliveries({ destinationId, ...page }, context) {
+      const key = readKey(destinationId, principalOf(context).accountId);
+      const { rows, totalCount } = await listDeliveries(database, key, readPage(page));
+      return create(ListDeliveriesResponseSchema, { deliveries: rows.map(toProtoDelivery), totalCount });
+    },
+    async resumeDestination({ id }, context) {
+      const row = await resumeDestination(database, readKey(id, principalOf(context).accountId));
+      return create(ResumeDestinationResponseSchema, shown(row));
+    },
+  };
+}
+
+async function makeDestination(
+  { database, keeper }: DestinationHandlerOptions,
+  accountId: string,
+  request: CreateDestinationRequest,
+  signal: AbortSignal,
+): Promise<ShownDestinationRow> {
+  const issues: Issue[] = [];
+  const fields = fromProtoCreateRequest(request, issues);
+  const type = keeper.type(request.type);
+  if (type === undefined) {
+    issues.push({ path: "type", message: "is no type of destination" });
+    throw DomainError.invalid(issues);
+  }
+  const change = request.config ?? {};
+  const given = mergeConfig({ stored: {}, change, secrets: type.secrets, issues });
+  const config = await keeper.check(type, given, issues, signal);
+  if (config === undefined || issues.length > 0) throw DomainError.invalid(issues);
+  const bound = { id: randomUUID(), account_id: accountId };
+  const sealed = keeper.seal(config, bound);
+  return createDestination(database, { ...bound, ...fields, type: type.slug, sealed });
+}
+
+async function updateDestination(
+  options: DestinationHandlerOptions,
+  key: DestinationKey,
+  request: UpdateDestinationRequest,
+  signal: AbortSignal,
+): Promise<ShownDestinationRow> {
+  for (let tries = 0; tries < maxChangeTries; tries++) {
+    const row = await getDestination(options.database, key);
+    const issues: Issue[] = [];
+    const fields = fromProtoUpdateRequest(request, issues);
+    const sealed = await resealedSettings(options, row, request, issues, signal);
+    if (issues.length > 0) throw DomainError.invalid(issues);
+    const changed = await changeDestination(options.database, row, { ...fields, sealed });
+    if (changed !== undefined) return changed;
+  }
+  throw new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "others change this destination just now");
+}
+
+/** The settings as they will be; undefined when they stay. */
+async function resealedSettings(
+  { keeper }: DestinationHandlerOptions,
+  row: ShownDestinationRow,
+  { config: change }: UpdateDestinationRequest,
+  issues: Issue[],
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  if (change === undefined) return undefined;
+  const type = keeper.type(row.type);
+  if (type === undefined) {
+    issues.push({ path: "config", message: "is of a type that is not known any more" });
+    return undefined;
+  }
+  const merged = mergeConfig({ stored: keeper.open(row) ?? {}, change, secrets: type.secrets, issues });
+  const config = await keeper.check(type, merged, issues, signal);
+  return config && keeper.seal(config, row);
+}

@@ -50,3 +50,22 @@ export function countOf(option: string, text: string, max: number): number {
   }
   return count;
 }
+
+/** How long a call may take that goes through everything, milliseconds. */
+export const longCallTimeoutMs = 600_000;
+
+/** What came of sealing things again, in counts. */
+export function resealOutput(sums: {
+  readonly resealed: bigint;
+  readonly current: bigint;
+  readonly unreadable: bigint;
+}): AdminOutput {
+  return {
+    result: [
+      `sealed again\t${sums.resealed}`,
+      `sealed with the first key before\t${sums.current}`,
+      `can't be read\t${sums.unreadable}`,
+    ],
+    notes: sums.unreadable === 0n ? [] : ["those that can't be read need a master key that is gone"],
+  };
+}

@@ -9,12 +9,12 @@ import {
   type AdminOutput,
   accountOf,
   countOf,
+  longCallTimeoutMs,
+  resealOutput,
   usd,
 } from "./admin-action.ts";
 import type { AdminClient } from "./admin-client.ts";
 
-/** Deadline of calls that go over everything. */
-const longCallTimeoutMs = 600_000;
 const dayMs = 86_400_000;
 const maxHolds = 100_000;
 
@@ -35,16 +35,7 @@ export const creditActions: Readonly<Record<string, AdminAction>> = {
     options: [],
     usage: "",
     async run(client) {
-      const sums = await client.resealProviderKeys({}, { timeoutMs: longCallTimeoutMs });
-      const lost = sums.unreadable === 0n ? [] : ["those that can't be read need a master key that is gone"];
-      return {
-        result: [
-          `sealed again\t${sums.resealed}`,
-          `sealed with the first key before\t${sums.current}`,
-          `can't be read\t${sums.unreadable}`,
-        ],
-        notes: lost,
-      };
+      return resealOutput(await client.resealProviderKeys({}, { timeoutMs: longCallTimeoutMs }));
     },
   },
 };

@@ -1,30 +1,32 @@
 import { parseArgs } from "node:util";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
-import { issuers } from "../lib/identity/issuer.ts";
-import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError, startFailure } from "../lib/runtime/process.ts";
 import type { AdminOptions, AdminOutput } from "./admin-action.ts";
 import { adminActions } from "./admin-actions.ts";
 import { connectAdmin } from "./admin-client.ts";
+import { type OtherAdminAction, otherAdminActions } from "./admin-other-actions.ts";
 
-const names = Object.entries(adminActions).map(([name, { usage }]) => `  ${name} ${usage}`.trimEnd());
+const names = Object.entries({ ...adminActions, ...otherAdminActions }).map(([name, { usage }]) =>
+  `  ${name} ${usage}`.trimEnd(),
+);
 const usage = `usage: npm run admin -- <command>
 
 ${names.join("\n")}
-  service-keys create --directory <directory>
 
-service-keys writes what every process needs to know the others: a private key for each (SERVICE_KEY_FILE), the
-operator's (ADMIN_KEY_FILE) and the set of public ones (SERVICE_JWKS_FILE). What is there already stays as it is.
+service-keys create writes what every process needs to know the others: a private key for each (SERVICE_KEY_FILE), the
+operator's (ADMIN_KEY_FILE) and the set of public ones (SERVICE_JWKS_FILE). What is there already stays as it is, so a
+private key that was moved away is replaced and its public half stays beside the new one. service-keys prune then takes
+those public keys out of the set that no private key of the directory belongs to.
 
-Every other command calls the account service. It takes --operator <name>, which the audit shows; your login name unless
-given. The account may be left out where there is one. Environment: ACCOUNT_URL (http://localhost:8081), ADMIN_KEY_FILE
-(DATA_DIR/keys/admin.jwk).
+Every other command calls the account service, destinations reseal the destination service. They take --operator <name>,
+which the audit shows; your login name unless given. The account may be left out where there is one. Environment:
+ACCOUNT_URL, DESTINATION_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).
 
 credit grant gives credit once for each --id; without one every call gives anew. holds list shows the holds of requests
 whose deadline lies in the span, a day back and a day ahead unless given. account show and credit grant take the account
-as --account <id>, too. provider-keys reseal seals accounts' own provider keys again with the first of MASTER_KEYS, after
-which the others may go.`;
+as --account <id>, too. provider-keys reseal seals accounts' own provider keys again with the first of MASTER_KEYS, and
+destinations reseal what destinations keep secret; after both the other master keys may go.`;
 
 try {
   const words = process.argv.slice(2);
@@ -37,7 +39,8 @@ try {
 
 async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<AdminOutput> {
   const name = `${noun} ${verb}`;
-  if (name === "service-keys create") return createServiceKeys(parseOptions(["directory"], [], rest));
+  const other = Object.hasOwn(otherAdminActions, name) ? otherAdminActions[name] : undefined;
+  if (other !== undefined) return runOther(other, parseOptions(other.options, [], rest));
   const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
   if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);
   const { positionals = [] } = action;
@@ -46,14 +49,20 @@ async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<
   try {
     return await action.run(rpc, options);
   } catch (thrown) {
-    throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, url)) : thrown;
+    throw thrown instanceof DomainError
+      ? new StartError(describeRefusal(thrown, `account service at ${url}`))
+      : thrown;
   }
 }
 
-async function createServiceKeys({ directory }: AdminOptions): Promise<AdminOutput> {
-  if (directory === undefined) throw new StartError("--directory is required");
-  const files = await ensureKeyFiles(directory);
-  return { result: [...issuers.map((issuer) => files.keyFile(issuer)), files.jwksFile] };
+async function runOther(action: OtherAdminAction, options: AdminOptions): Promise<AdminOutput> {
+  try {
+    return await action.run(options);
+  } catch (thrown) {
+    throw thrown instanceof DomainError
+      ? new StartError(describeRefusal(thrown, "destination service"))
+      : thrown;
+  }
 }
 
 /** The options by name; of `unnamed` ones that stand without a name the last come first. */
@@ -74,14 +83,14 @@ function parseOptions(
   }
 }
 
-function describeRefusal({ reason, message, issues }: DomainError, url: string): string {
+function describeRefusal({ reason, message, issues }: DomainError, service: string): string {
   switch (reason) {
     case ErrorReason.SERVICE_UNAVAILABLE:
     case ErrorReason.TIMED_OUT:
-      return `the account service at ${url} does not answer`;
+      return `the ${service} does not answer`;
     case ErrorReason.KEY_UNKNOWN:
     case ErrorReason.KEY_EXPIRED:
-      return `the account service at ${url} does not accept this admin key (or the clocks differ): ${message}`;
+      return `the ${service} does not accept this admin key (or the clocks differ): ${message}`;
     default:
       return issues.length === 0
         ? message

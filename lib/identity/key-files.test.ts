@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../runtime/log.ts";
 import { issuers } from "./issuer.ts";
-import { ensureKeyFiles, keyFilesIn } from "./key-files.ts";
+import { ensureKeyFiles, keyFilesIn, pruneKeySet } from "./key-files.ts";
 import { generateServiceKeys, readServiceKey, type ServiceJwks } from "./service-key.ts";
 import { openServiceKeySet } from "./service-key-set.ts";
 import { createTokenSigner, createTokenVerifier } from "./service-token.ts";
@@ -54,6 +54,33 @@ test("private keys are for their owner only, and their private part stands nowhe
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(set).not.toContain((JSON.parse(await readFile(path, "utf8")) as { d: string }).d);
   }
+});
+
+test("a key is rotated without a moment in which either is refused", async () => {
+  const files = await ensureKeyFiles(folder);
+  const old = createTokenSigner(await readServiceKey(files.keyFile("speech"), "speech"));
+  await rm(files.keyFile("speech"));
+  await ensureKeyFiles(folder);
+  const next = createTokenSigner(await readServiceKey(files.keyFile("speech"), "speech"));
+  const verifierOfNow = async () =>
+    createTokenVerifier(await openServiceKeySet({ path: files.jwksFile, log: silentLog }));
+  const during = await verifierOfNow();
+  for (const signer of [old, next]) {
+    expect((await during(await signer.sign("account"), "account")).issuer).toBe("speech");
+  }
+  expect((await pruneKeySet(folder)).map(({ iss }) => iss)).toEqual(["speech"]);
+  const after = await verifierOfNow();
+  expect((await after(await next.sign("account"), "account")).issuer).toBe("speech");
+  await expect(after(await old.sign("account"), "account")).rejects.toThrow();
+  expect(await pruneKeySet(folder)).toEqual([]);
+});
+
+test("a folder that lacks a private key is not pruned", async () => {
+  const files = await ensureKeyFiles(folder);
+  await rm(files.keyFile("image"));
+  const before = await contents();
+  await expect(pruneKeySet(folder)).rejects.toThrow("image.jwk can't be read");
+  expect(await contents()).toEqual(before);
 });
 
 test("a second time changes nothing", async () => {

@@ -16,7 +16,8 @@ import {
  * Owns a folder with the private key of each issuer and the set of all public ones.
  * 1. A private key file appears whole or not at all and is never replaced: of two processes that start at once, one
  *    makes it and both read it.
- * 2. The set always has the public half of every private key in the folder, and keeps the other keys that it holds.
+ * 2. The set always has the public half of every private key in the folder, and keeps the other keys that it holds
+ *    until it is pruned.
  */
 
 /** The files of a folder of keys. */
@@ -44,11 +45,32 @@ export async function ensureKeyFiles(directory: string): Promise<KeyFiles> {
   const stored = await readStoredKeys(files.jwksFile);
   const missing = privateKeys.filter(({ kid }) => !stored.some((key) => key.kid === kid));
   if (missing.length > 0) {
-    const text = `${JSON.stringify({ keys: [...stored, ...missing.map(publicHalf)] }, null, 2)}\n`;
-    const draft = await writeDraft(files.jwksFile, text, 0o644);
-    await rename(draft, files.jwksFile);
+    await writeKeySet(files.jwksFile, [...stored, ...missing.map(publicHalf)]);
   }
   return files;
+}
+
+/**
+ * Takes the public keys out of the set that no private key of the folder belongs to, and says which: the last step of a
+ * rotation. A folder without a key for every issuer is refused, as keys held elsewhere would go. Throws StartError.
+ */
+export async function pruneKeySet(directory: string): Promise<readonly PublicServiceJwk[]> {
+  const files = keyFilesIn(directory);
+  const kept = new Set<string>();
+  for (const issuer of issuers) kept.add((await readPrivateJwk(files.keyFile(issuer))).kid);
+  const stored = await readStoredKeys(files.jwksFile);
+  const removed = stored.filter(({ kid }) => !kept.has(kid));
+  if (removed.length > 0)
+    await writeKeySet(
+      files.jwksFile,
+      stored.filter(({ kid }) => kept.has(kid)),
+    );
+  return removed;
+}
+
+async function writeKeySet(path: string, keys: readonly PublicServiceJwk[]): Promise<void> {
+  const draft = await writeDraft(path, `${JSON.stringify({ keys }, null, 2)}\n`, 0o644);
+  await rename(draft, path);
 }
 
 async function ensureKeyFile(path: string, issuer: Issuer): Promise<PrivateServiceJwk> {

@@ -20,10 +20,15 @@ export interface ComparisonSize {
 
 interface Figures {
   readonly cpuMs: number;
+  /** The same of each process, in their order. */
+  readonly cpuMsOfEach: readonly number[];
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
+
+/** What it takes until the code of every process has been compiled for speed, requests. */
+const minWarmUpRequests = 800;
 
 /**
  * Measures the targets in turn, round by round, so that a machine whose speed drifts drifts for all of them, and prints
@@ -35,7 +40,8 @@ export async function compare(
   size: ComparisonSize,
 ): Promise<void> {
   const figures = new Map<Target, Figures[]>(targets.map((target) => [target, []]));
-  for (const target of targets) await measure(target, workload, Math.ceil(size.requests / 4));
+  const warmUp = Math.max(minWarmUpRequests, Math.ceil(size.requests / 4));
+  for (const target of targets) await measure(target, workload, warmUp);
   for (let round = 0; round < size.rounds; round++) {
     for (const target of targets) figures.get(target)?.push(await measure(target, workload, size.requests));
   }
@@ -49,19 +55,26 @@ export async function compare(
 /** Prints the peak memory of every target since its start. */
 export function printPeakMemory(targets: readonly Target[]): void {
   console.log("peak memory, MiB, and with the pages of files that processes share counted once:");
-  for (const { name, pids } of targets) {
-    const { summedMib, filesOnceMib } = peakMemoryOf(pids);
+  for (const { name, processes } of targets) {
+    const { summedMib, filesOnceMib } = peakMemoryOf(Object.values(processes));
     console.log(`  ${name.padEnd(14)}${summedMib.toFixed(0).padEnd(6)}${filesOnceMib.toFixed(0)}`);
+    const each = Object.entries(processes).map(
+      ([process, pid]) => `${process} ${peakMemoryOf([pid]).summedMib.toFixed(0)}`,
+    );
+    if (each.length > 1) console.log(`  ${"".padEnd(14)}${each.join("  ")}`);
   }
 }
 
 async function measure(target: Target, workload: Workload, requests: number): Promise<Figures> {
-  const { apiKey, pids } = target;
-  const cpuBeforeMs = cpuMsOf(pids);
+  const { apiKey } = target;
+  const pids = Object.values(target.processes);
+  const beforeMs = pids.map((pid) => cpuMsOf([pid]));
   const load = { ...workload.load(target), apiKey, requests, concurrency: workload.concurrency };
   const { seconds, firstByteMs } = await runLoad(load);
+  const cpuMsOfEach = pids.map((pid, index) => (cpuMsOf([pid]) - (beforeMs[index] ?? 0)) / requests);
   return {
-    cpuMs: (cpuMsOf(pids) - cpuBeforeMs) / requests,
+    cpuMs: cpuMsOfEach.reduce((sum, ms) => sum + ms, 0),
+    cpuMsOfEach,
     perSecond: requests / seconds,
     p50Ms: quantileOf(firstByteMs, 0.5),
     p99Ms: quantileOf(firstByteMs, 0.99),
@@ -81,6 +94,10 @@ function print(figures: ReadonlyMap<Target, readonly Figures[]>): void {
       `p99 ${median(rows.map(({ p99Ms }) => p99Ms)).toFixed(1)} ms`,
     ];
     console.log(`  ${columns.join("  ")}`);
+    const each = Object.keys(target.processes).map((process, index) => {
+      return `${process} ${median(rows.map(({ cpuMsOfEach }) => cpuMsOfEach[index] ?? 0)).toFixed(2)}`;
+    });
+    if (each.length > 1) console.log(`  ${"".padEnd(14)}of these ${each.join("  ")}`);
   }
 }
 

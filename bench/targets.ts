@@ -7,7 +7,7 @@ import { startProcessStack } from "../test/support/process-stack.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 
 /** No limit stands in the way of a load. */
-const unlimited = { RATE_LIMIT_PER_MINUTE: "1000000", MAX_INFLIGHT_PER_KEY: "100000" };
+const unlimited = { RATE_LIMIT_PER_MINUTE: "1000000", MAX_INFLIGHT_PER_KEY: "100000", METRICS_PORT: "0" };
 
 /** Something that answers requests. */
 export interface Target {
@@ -17,8 +17,8 @@ export interface Target {
   /** Whether it speaks the upstream's own interface. */
   readonly isProxy: boolean;
   readonly apiKey: string;
-  /** The processes whose CPU counts: all of ours but PostgreSQL. */
-  readonly pids: readonly number[];
+  /** Process ids by name of those whose CPU counts: all of ours but PostgreSQL and Kafka. */
+  readonly processes: Readonly<Record<string, number>>;
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export async function startPlainProxy(upstreamUrl: string): Promise<Target> {
     baseUrl: `${baseUrl}/v1`,
     isProxy: true,
     apiKey: "none",
-    pids: [child.pid],
+    processes: { proxy: child.pid },
     stop: async () => void (await child.stop()),
   };
 }
@@ -65,7 +65,7 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
     baseUrl: `http://127.0.0.1:${port}/api/v1`,
     isProxy: false,
     apiKey,
-    pids: [child.pid],
+    processes: { standalone: child.pid },
     async stop() {
       await child.stop();
       await removeDataDirectory(dataDir);
@@ -73,7 +73,7 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
   };
 }
 
-/** Gateway, speech, image, account and usage as processes of their own, on Kafka where its jars have been fetched. */
+/** The gateway and every service as processes of their own, on Kafka where its jars have been fetched. */
 export async function startProcesses(upstreamUrl: string): Promise<Target> {
   const dataDir = await temporaryDirectory();
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
@@ -91,7 +91,14 @@ export async function startProcesses(upstreamUrl: string): Promise<Target> {
     baseUrl: stack.restUrl,
     isProxy: false,
     apiKey: stack.inferenceKey,
-    pids: [stack.gateway, stack.speech, stack.image, stack.account, stack.usage].map(({ pid }) => pid),
+    processes: {
+      gateway: stack.gateway.pid,
+      speech: stack.speech.pid,
+      image: stack.image.pid,
+      account: stack.account.pid,
+      usage: stack.usage.pid,
+      destination: stack.destination.pid,
+    },
     async stop() {
       await stack.stop();
       await broker?.stop();

@@ -160,7 +160,7 @@ async function measureGroup(bus: Bus, size: number): Promise<void> {
   const batches: number[] = [];
   const consumer = consumeEvents({
     bus,
-    group: `bench-${size}`,
+    group: `bench-${randomUUID()}`,
     log: silentLog,
     maxAgeMs: 86_400_000,
     maxBatchMessages: size,

@@ -4,9 +4,10 @@ import { databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startFailure } from "../lib/runtime/process.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
+import { destinationMigrations } from "../services/destination/migrations.ts";
 import { usageMigrations } from "../services/usage/migrations.ts";
 
-const schemas: readonly SchemaMigrations[] = [accountMigrations, usageMigrations];
+const schemas: readonly SchemaMigrations[] = [accountMigrations, usageMigrations, destinationMigrations];
 
 try {
   const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });

@@ -17,12 +17,15 @@ import {
   type DaySpan,
   type Difference,
 } from "./reconcile-compare.ts";
+import { writeReconcileMetrics } from "./reconcile-metrics.ts";
 
 const usage = `usage: npm run reconcile -- [--from <YYYY-MM-DD>] [--to <YYYY-MM-DD>] [--wait <seconds>] [--operator <name>]
+                            [--metrics-file <path>]
 
 Is the bill right? Compares the holds and the ledger of account with the records and roll-ups of usage, request by
 request, for the UTC days of the span (yesterday and today unless given), and the books of every account. Prints a line
 for each difference and exits 1 when there is one. What is on its way is given --wait seconds (10) to arrive.
+--metrics-file writes the counts for Prometheus, as its textfile collector reads them (a name that ends in .prom).
 Environment: ACCOUNT_URL and USAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
 
 const options = {
@@ -30,6 +33,7 @@ const options = {
   to: { type: "string" },
   wait: { type: "string", default: "10" },
   operator: { type: "string" },
+  "metrics-file": { type: "string" },
   help: { type: "boolean", default: false },
 } as const;
 
@@ -79,6 +83,8 @@ async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
     }
     for (const { subject, what } of differences.slice(0, maxPrinted)) console.log(`${subject}\t${what}`);
     console.log(summary(compared, differences.length, { from, to }));
+    const path = asked["metrics-file"];
+    if (path !== undefined) await writeReconcileMetrics(path, compared, differences.length);
     return differences.length === 0 ? 0 : 1;
   }
 }

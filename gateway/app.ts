@@ -6,6 +6,8 @@ import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
+import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
+import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { sendError } from "./answer.ts";
 import { keyFrom, requireAccess } from "./auth.ts";
 import { BodyBudget } from "./body-budget.ts";
@@ -14,13 +16,17 @@ import type { GatewaySettings } from "./config.ts";
 import { answerCors } from "./cors.ts";
 import { toErrorAnswer } from "./error-body.ts";
 import { Exchange } from "./exchange.ts";
-import { listenHttp } from "./http-listener.ts";
+import { type HttpListener, listenHttp } from "./http-listener.ts";
+import { readinessRoute } from "./readiness.ts";
 import { logExchange } from "./request-log.ts";
+import { measureRequests } from "./request-metrics.ts";
+import { beginRequestSpan } from "./request-span.ts";
 import type { Admission, Route } from "./route.ts";
 import { activityRoute } from "./routes/activity.ts";
 import { audioSpeechRoute } from "./routes/audio-speech.ts";
 import { byokRoutes } from "./routes/byok.ts";
 import { creditsRoute } from "./routes/credits.ts";
+import { destinationRoutes } from "./routes/destinations.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { generationRoute } from "./routes/generation.ts";
 import { imagesRoute } from "./routes/images.ts";
@@ -36,6 +42,9 @@ export interface GatewayDependencies extends GatewayClients {
   settings: GatewaySettings;
   log: Log;
   clock: Clock;
+  metrics?: Metrics | undefined;
+  /** Records nothing unless given. */
+  tracer?: Tracer;
 }
 
 /** Where a gateway listens. */
@@ -69,30 +78,42 @@ const maxManagementBodyBytes = 256 << 10;
 /** Makes the gateway; nothing is opened yet. */
 export function createGateway(dependencies: GatewayDependencies): Gateway {
   const { settings, log, clock } = dependencies;
+  const requestMetrics = measureRequests(dependencies.metrics);
   return {
     async listen({ host, port, tls }) {
-      const route = await createRouter(dependencies);
-      return listenHttp({
+      let listener: HttpListener | undefined;
+      const ownRoutes = [readinessRoute(() => listener?.draining ?? true)];
+      const route = await createRouter(dependencies, ownRoutes);
+      listener = await listenHttp({
         host,
         port,
         tls,
         headersTimeoutMs: settings.bodyTimeoutMs,
         handle(request, response, awaitsContinue) {
           const requestId = requestIdFrom(headerText(request.headers[requestIdHeader]));
-          const exchange = new Exchange(request, response, requestId, clock.monotonicMs());
+          const exchange = new Exchange(request, response, requestId, clock);
           exchange.awaitsContinue = awaitsContinue;
           response.setHeader(requestIdHeader, requestId);
-          response.once("close", () => logExchange(log, exchange, clock.monotonicMs()));
+          requestMetrics?.began();
+          response.once("close", () => {
+            const nowMs = clock.monotonicMs();
+            logExchange(log, exchange, nowMs);
+            requestMetrics?.ended(exchange, nowMs);
+          });
           if (!answerCors(settings.corsOrigins, request, response)) route(exchange);
         },
         malformed: () => malformedAnswer(settings.creditsUrl),
       });
+      return listener;
     },
   };
 }
 
 /** Finds the route of each request and runs it; what has none is answered 404. */
-async function createRouter(dependencies: GatewayDependencies): Promise<(exchange: Exchange) => void> {
+async function createRouter(
+  dependencies: GatewayDependencies,
+  ownRoutes: readonly Route[],
+): Promise<(exchange: Exchange) => void> {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const app = fastify({
     logger: false,
@@ -110,7 +131,7 @@ async function createRouter(dependencies: GatewayDependencies): Promise<(exchang
     void runRoute(route, exchange, dependencies);
   };
   for (const method of methodsWithBody) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-  for (const route of routesOf(dependencies)) {
+  for (const route of [...ownRoutes, ...routesOf(dependencies)]) {
     app.route({
       method: route.method,
       url: route.path,
@@ -150,6 +171,7 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     ...keyRoutes(management),
     creditsRoute(management),
     ...byokRoutes(management),
+    ...destinationRoutes(management),
   ];
   return [...rootRoutes, ...docsRoutes(settings), ...routes, openApiRoute(routes, settings)];
 }
@@ -169,13 +191,14 @@ const unknownRoute: Runnable = {
 async function runRoute(
   route: Runnable,
   exchange: Exchange,
-  { authenticate, admissions = [], settings, log }: GatewayDependencies,
+  { authenticate, admissions = [], settings, log, tracer = silentTracer }: GatewayDependencies,
 ): Promise<void> {
   exchange.route = route.path;
   exchange.operation = route.operation;
+  exchange.span = beginRequestSpan(tracer, exchange);
   try {
     if (route.access !== "open") {
-      exchange.principal = await authenticate(keyFrom(exchange.request.headers.authorization));
+      exchange.principal = await authenticate(keyFrom(exchange.request.headers.authorization), exchange.span);
       requireAccess(route.access, exchange.principal);
       for (const admit of admissions) await admit(exchange);
     }
@@ -183,7 +206,7 @@ async function runRoute(
   } catch (thrown) {
     const error = DomainError.from(thrown);
     if (error.reason === ErrorReason.INTERNAL) {
-      log.error({ err: error, request_id: exchange.requestId }, "request failed");
+      log.error({ err: error, request_id: exchange.requestId, ...exchange.span.logFields }, "request failed");
     }
     await sendError(exchange, error, settings.creditsUrl);
   }

@@ -3,9 +3,10 @@ import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { bearerCredential } from "../lib/identity/identity-interceptor.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
+import type { Span } from "../lib/runtime/span.ts";
 
 /** Finds out who a key speaks for. Throws DomainError: key_unknown, key_expired, key_disabled, service_unavailable. */
-export type Authenticate = (key: string) => Promise<Principal>;
+export type Authenticate = (key: string, span?: Span) => Promise<Principal>;
 
 /** Who may use a route: anybody, any key, an inference key of the scope, or a management key. */
 export type Access = "open" | "any" | "speech" | "images" | "management";

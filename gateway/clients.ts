@@ -4,6 +4,7 @@ import { AccountInternalService } from "../gen/media/account/v1/account_internal
 import { CreditService } from "../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service_pb.ts";
+import { DestinationService } from "../gen/media/destination/v1/destination_service_pb.ts";
 import { GenerateResponseSchema } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
@@ -18,7 +19,7 @@ import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from ".
 import type { Authenticate } from "./auth.ts";
 
 /** The services that the gateway calls. */
-export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage">;
+export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage" | "destination">;
 
 /** Where the services are, such as `http://localhost:8101`. */
 export type ServiceUrls = Readonly<Record<GatewayService, string>>;
@@ -34,11 +35,15 @@ export interface GatewayClients {
   keys: Client<typeof KeyService>;
   credits: Client<typeof CreditService>;
   providerKeys: Client<typeof ProviderKeyService>;
+  destinations: Client<typeof DestinationService>;
   authenticate: Authenticate;
 }
 
 /** What usage may answer: the activity of the whole window is one message, which grows with the catalogue. */
 const usageClientLimits: MessageLimits = { ...defaultMessageLimits, readMaxBytes: 16 << 20 };
+
+/** A page of destinations is one message, and each may have settings as large as a request. */
+const destinationClientLimits: MessageLimits = { ...defaultMessageLimits, readMaxBytes: 16 << 20 };
 
 /** Images are written to their clients as they come; whole messages of them would be copies. */
 const piecewiseFields: Readonly<Partial<Record<GatewayService, DescField>>> = {
@@ -56,6 +61,7 @@ export function createGatewayClients(
     speech: defaultMessageLimits,
     image: imageClientLimits(maxBodyBytes),
     usage: usageClientLimits,
+    destination: destinationClientLimits,
   };
   return createClients(signer, (service, interceptors) =>
     createRemoteTransport({
@@ -76,7 +82,10 @@ function imageClientLimits(maxBodyBytes: number): MessageLimits {
 /** Clients of services in this process; the tokens are the same. */
 export function createLocalClients(routes: ServiceRoutes, signer: TokenSigner): GatewayClients {
   return createClients(signer, (service, interceptors) =>
-    createLocalTransport(routes[service], { interceptors, piecewiseField: piecewiseFields[service] }),
+    createLocalTransport(routes[service], {
+      interceptors,
+      piecewiseField: piecewiseFields[service],
+    }),
   );
 }
 
@@ -94,6 +103,7 @@ function createClients(
     keys: createRpcClient(KeyService, account),
     credits: createRpcClient(CreditService, account),
     providerKeys: createRpcClient(ProviderKeyService, account),
+    destinations: createRpcClient(DestinationService, transport("destination")),
     authenticate: createKeyAuthenticator({
       lookUp: lookUpOverRpc(createRpcClient(AccountInternalService, account)),
     }),

@@ -13,6 +13,7 @@ describe("the environment", () => {
       SPEECH_URL: "http://localhost:8101",
       IMAGE_URL: "http://localhost:8102",
       USAGE_URL: "http://localhost:8104",
+      DESTINATION_URL: "http://localhost:8105",
     });
     expect(gatewaySettings(config)).toEqual({
       creditsUrl: "http://localhost:8080/credits",

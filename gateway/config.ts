@@ -10,6 +10,7 @@ import {
   textVar,
 } from "../lib/runtime/config.ts";
 import { tlsSpec } from "../lib/runtime/tls-files.ts";
+import { metricsSpec } from "../lib/telemetry/metrics-config.ts";
 
 const bytesPerMib = 1 << 20;
 /** What a drain waits for beyond the longest request, milliseconds. */
@@ -20,6 +21,7 @@ const keepAliveMs = 10_000;
 /** The variables of the public listener and of the requests that it takes; standalone reads them too. */
 export const listenerSpec = {
   ...tlsSpec,
+  ...metricsSpec,
   PORT: portVar({ default: 8080 }),
   HOST: textVar({ default: "127.0.0.1" }),
   PUBLIC_URL: httpUrlVar({ default: undefined }),
@@ -44,6 +46,7 @@ export const gatewaySpec = {
   SPEECH_URL: httpUrlVar({ default: "http://localhost:8101" }),
   IMAGE_URL: httpUrlVar({ default: "http://localhost:8102" }),
   USAGE_URL: httpUrlVar({ default: "http://localhost:8104" }),
+  DESTINATION_URL: httpUrlVar({ default: "http://localhost:8105" }),
 } as const;
 
 /** The gateway's environment, read and checked. */

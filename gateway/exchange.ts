@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createContextValues } from "@connectrpc/connect";
 import type { Principal } from "../gen/media/account/v1/account_internal_pb.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
+import type { Clock } from "../lib/runtime/clock.ts";
 import { requestIdKey } from "../lib/runtime/request-context.ts";
+import { type Span, silentSpan, spanKey } from "../lib/runtime/span.ts";
 import type { ErrorBody, Operation } from "./error-body.ts";
 
 /** One request and its answer, and what is known of them so far; ends with the response's `close`. */
@@ -16,14 +18,16 @@ export class Exchange {
   /** The route's pattern; empty until one is found. */
   route = "";
   operation: Operation = "unrouted";
+  /** Its span; silent until a route is found, and where it is not recorded. */
+  span: Span = silentSpan;
   /** Who asks; undefined until the key is known. */
   principal: Principal | undefined;
   /** Empty until a service names it. */
   generationId = "";
   /** Why the request was refused or failed, a word of the closed list; empty when it was not. */
   reason = "";
-  /** Bytes of the answer's body that were handed to the connection. */
-  bytesSent = 0;
+  /** When the first byte of the answer's body was handed to the connection, monotonic; undefined before. */
+  firstByteMs: number | undefined;
   /** Whether the client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
   /** The parts of the path that the route's pattern names. */
@@ -31,12 +35,25 @@ export class Exchange {
   /** Tells an error in an answer that has begun and ends it; false when it can't. Without it, such an answer is cut. */
   failInBand: ((body: ErrorBody) => boolean) | undefined;
   #gone: AbortController | undefined;
+  readonly #clock: Clock;
+  #bytesSent = 0;
 
-  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, startedMs: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, clock: Clock) {
     this.request = request;
     this.response = response;
     this.requestId = requestId;
-    this.startedMs = startedMs;
+    this.startedMs = clock.monotonicMs();
+    this.#clock = clock;
+  }
+
+  /** Bytes of the answer's body that were handed to the connection. */
+  get bytesSent(): number {
+    return this.#bytesSent;
+  }
+
+  set bytesSent(bytes: number) {
+    this.firstByteMs ??= this.#clock.monotonicMs();
+    this.#bytesSent = bytes;
   }
 
   /** The query of the request's target. */
@@ -66,8 +83,11 @@ export class Exchange {
     return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
   }
 
-  /** What calls to services carry: the request's id and for whom they are made. */
+  /** What calls to services carry: the request's id, its span and for whom they are made. */
   callContext() {
-    return createContextValues().set(requestIdKey, this.requestId).set(actingForKey, this.principal);
+    return createContextValues()
+      .set(requestIdKey, this.requestId)
+      .set(spanKey, this.span)
+      .set(actingForKey, this.principal);
   }
 }

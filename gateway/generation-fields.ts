@@ -101,7 +101,12 @@ const protoSorts = {
   throughput: ProviderSort.THROUGHPUT,
 } as const;
 
-function freeObjectIssues(path: string, value: object | undefined, maxBytes: number): readonly Issue[] {
+/** What is wrong with an object whose members are not ours: too large, too deep, or a number beyond a double. */
+export function freeObjectIssues(
+  path: string,
+  value: object | undefined,
+  maxBytes: number,
+): readonly Issue[] {
   if (value === undefined) return [];
   const message = jsonFault(value, maxBytes);
   return message === undefined ? [] : [{ path, message }];

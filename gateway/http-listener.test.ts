@@ -39,6 +39,14 @@ function statuses({ received }: RawConnection): number[] {
   return [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }
 
+/** Whether the gateway takes no connections any more. */
+function isRefused({ baseUrl }: { baseUrl: string }): Promise<boolean> {
+  return fetch(`${baseUrl}/healthz`).then(
+    () => false,
+    () => true,
+  );
+}
+
 async function answered(client: RawConnection, ...expected: number[]): Promise<void> {
   await waitUntil(() => statuses(client).length >= expected.length);
   expect(statuses(client)).toEqual(expected);
@@ -298,6 +306,47 @@ describe("closing", () => {
     rest.resolve();
     await closed;
     expect(client.received).toMatch(/sound\r\n0\r\n\r\n$/);
+  });
+
+  test("is told by /readyz and not by /healthz", async () => {
+    await using gateway = await start();
+    const ask = async (path: string) => {
+      const response = await fetch(gateway.baseUrl + path);
+      return [response.status, await response.json()];
+    };
+    expect(await ask("/readyz")).toEqual([200, { status: "ready" }]);
+    const closed = gateway.close({ delayMs: 200, timeoutMs: 60_000 });
+    expect(await ask("/readyz")).toEqual([503, { status: "not ready", problems: ["draining"] }]);
+    expect(await ask("/healthz")).toEqual([200, { status: "ok" }]);
+    await closed;
+  });
+
+  test("serves the next request on a connection whose answer had begun before, then ends it", async () => {
+    const gate = Promise.withResolvers<void>();
+    const handlers = {
+      async *synthesize() {
+        yield startedFrame();
+        yield bytesFrame(Buffer.from("sound"));
+        await gate.promise;
+        yield finishedFrame();
+      },
+    };
+    await using gateway = await start({}, { handlers });
+    using client = new RawConnection(gateway);
+    client.send(whole);
+    await waitUntil(() => client.received.includes("sound"));
+    const closed = gateway.close({ delayMs: 1500, timeoutMs: 60_000 });
+    await waitUntil(() => isRefused(gateway));
+    gate.resolve();
+    await waitUntil(() => client.received.endsWith("\r\n0\r\n\r\n"));
+    client.send(whole);
+    await waitUntil(() => client.ended);
+    await closed;
+    expect(client.received.match(/connection: [-\w]+/gi)).toEqual([
+      "Connection: keep-alive",
+      "connection: close",
+    ]);
+    expect(client.received.split("sound\r\n0\r\n\r\n")).toHaveLength(3);
   });
 
   test("drops what still runs at its limit", async () => {

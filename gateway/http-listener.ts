@@ -5,7 +5,8 @@
  * 1. A request that is no HTTP, or whose headers come too slowly, gets a JSON answer when none has begun on its
  *    connection, and the connection is closed.
  * 2. close() goes on accepting for `delayMs`, then refuses new connections, lets running requests end, and drops what
- *    is left at `timeoutMs`. From its first moment on, answers that begin say `Connection: close`.
+ *    is left at `timeoutMs`. From its first moment on, answers that begin say `Connection: close`; a connection whose
+ *    client was told nothing is ended once it has been quiet for `delayMs` (http1-connections.ts).
  */
 import {
   createServer,
@@ -15,9 +16,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { Http1Connections } from "../lib/runtime/http1-connections.ts";
+import type { CloseOptions } from "../lib/runtime/port-listener.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 
 /** How a port is opened and what it serves. */
@@ -45,10 +48,6 @@ export interface HttpListener {
 /** Longer than clients and load balancers keep an idle connection, so that theirs is the end that closes first. */
 const keepAliveTimeoutMs = 75_000;
 const maxTimeoutCheckMs = 5000;
-const idleSweepMs = 50;
-
-/** Every open connection with the answers that it waits for, oldest first; several when requests are pipelined. */
-type Connections = Map<Duplex, Set<ServerResponse>>;
 
 /** Opens the port. Rejects when it can't be bound. */
 export async function listenHttp(options: HttpListenerOptions): Promise<HttpListener> {
@@ -65,13 +64,12 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
     tls === undefined
       ? createServer(serverOptions)
       : createTlsServer({ ...serverOptions, ...tls, handshakeTimeout: headersTimeoutMs });
-  const connections: Connections = new Map();
-  const state = { draining: false };
-  server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
-    connections.set(socket, new Set());
-    socket.once("close", () => connections.delete(socket));
-  });
-  serve(server, options, connections, state);
+  const connections = new Http1Connections();
+  let draining = false;
+  server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
+    connections.add(socket),
+  );
+  serve(server, options, connections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
@@ -82,35 +80,27 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
   return {
     port: (server.address() as AddressInfo).port,
     get draining() {
-      return state.draining;
+      return draining;
     },
     async close({ delayMs, timeoutMs }) {
-      state.draining = true;
-      announceClose(connections);
+      draining = true;
+      connections.startDraining();
       if (delayMs > 0) await delay(delayMs);
-      await closeServer(server, connections, timeoutMs);
+      await closeServer(server, connections, { quietMs: delayMs, timeoutMs });
     },
   };
 }
 
-function serve(
-  server: Server,
-  options: HttpListenerOptions,
-  connections: Connections,
-  state: { readonly draining: boolean },
-): void {
+function serve(server: Server, options: HttpListenerOptions, connections: Http1Connections): void {
   const accept = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => {
-    const waiting = connections.get(request.socket);
-    waiting?.add(response);
-    response.once("close", () => waiting?.delete(response));
-    if (state.draining) response.setHeader("connection", "close");
+    connections.begin(request, response);
     options.handle(request, response, awaitsContinue);
   };
   server.on("request", (request, response) => accept(request, response, false));
   server.on("checkContinue", (request, response) => accept(request, response, true));
   server.on("checkExpectation", (request, response) => accept(request, response, false));
   server.on("clientError", (_error, socket) => {
-    answerMalformed(socket, [...(connections.get(socket) ?? [])].at(-1), options);
+    answerMalformed(socket, connections.newestAnswer(socket), options);
   });
 }
 
@@ -138,22 +128,17 @@ function answerMalformed(
   socket.end(`HTTP/1.1 400 Bad Request\r\n${head}\r\n${body}`, () => socket.destroy());
 }
 
-/** Says `Connection: close` in the last answer of each connection that is still to begin. */
-function announceClose(connections: Connections): void {
-  for (const waiting of connections.values()) {
-    const last = [...waiting].at(-1);
-    if (last !== undefined && !last.headersSent) last.setHeader("connection", "close");
-  }
-}
-
-async function closeServer(server: Server, connections: Connections, timeoutMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Node itself drops connections that were kept, but not those that never sent a whole request.
-  const sweep = setInterval(() => {
-    for (const [socket, waiting] of connections) if (waiting.size === 0) socket.destroy();
-  }, idleSweepMs);
+async function closeServer(
+  server: Server,
+  connections: Http1Connections,
+  { quietMs = 0, timeoutMs }: CloseOptions,
+): Promise<void> {
+  // Not by the close() of HTTP servers, which drops at once every connection that waits for no answer.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  const stopEnding = connections.endQuiet(quietMs);
   const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);
   await closed;
-  clearInterval(sweep);
+  stopEnding();
   clearTimeout(limit);
+  server.close();
 }

@@ -9,6 +9,7 @@ import { CreditService } from "../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
 import { KeyService } from "../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service_pb.ts";
+import { DestinationService } from "../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerateRequest } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
@@ -62,6 +63,7 @@ beforeAll(async () => {
       SPEECH_URL: url,
       IMAGE_URL: url,
       USAGE_URL: url,
+      DESTINATION_URL: url,
       MAX_BODY_MIB: "3",
       SERVICE_KEY_FILE: files.keyFile("gateway"),
       DRAIN_DELAY_MS: "0",
@@ -93,6 +95,7 @@ async function startServices(jwksFile: string): Promise<RpcServer> {
       router.service(CreditService, { getCredits: empty }, account);
       router.service(ProviderKeyService, { listProviderKeys: empty }, account);
       router.service(UsageService, { listActivity: empty }, optionsOf("usage"));
+      router.service(DestinationService, { listDestinations: empty }, optionsOf("destination"));
       router.service(SpeechService, { synthesize }, optionsOf("speech"));
       router.service(ImageService, { generate }, { ...optionsOf("image"), readMaxBytes: 4 << 20 });
     },
@@ -170,6 +173,7 @@ describe("the gateway as a process", () => {
     ["/keys", { data: [], total_count: 0 }],
     ["/credits", { data: { total_credits: 0, total_usage: 0 } }],
     ["/byok", { data: [] }],
+    ["/observability/destinations", { data: [], total_count: 0 }],
   ] as const)("asks for %s in the same way", async ([path, body]) => {
     const headers = { authorization: `Bearer ${managementKey}`, "x-request-id": path.slice(1) };
     const response = await fetch(`${baseUrl}/api/v1${path}`, { headers });

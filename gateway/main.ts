@@ -6,6 +6,10 @@ import { logListening } from "../lib/runtime/listening.ts";
 import { createLog } from "../lib/runtime/log.ts";
 import { runProcess } from "../lib/runtime/process.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
+import { measureLimiter } from "../lib/telemetry/metrics-limits.ts";
+import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
+import { openMetrics } from "../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../lib/telemetry/tracing.ts";
 import { createGateway } from "./app.ts";
 import { createGatewayClients } from "./clients.ts";
 import { drainTimeoutMs, gatewaySettings, readGatewayConfig } from "./config.ts";
@@ -14,6 +18,7 @@ import { limitRequests } from "./rate-limit.ts";
 await runProcess(async () => {
   const config = readGatewayConfig();
   const log = createLog({ name: "gateway", level: config.LOG_LEVEL });
+  const tracing = await openTracing(config, "gateway", log);
   const tls = await readTlsFiles(config);
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "gateway"));
   const settings = gatewaySettings(config);
@@ -22,18 +27,31 @@ await runProcess(async () => {
     speech: config.SPEECH_URL,
     image: config.IMAGE_URL,
     usage: config.USAGE_URL,
+    destination: config.DESTINATION_URL,
   };
   const clients = createGatewayClients(urls, signer, settings);
-  const limiter = await openRequestLimiter(config, log);
+  const metrics = openMetrics(log);
+  const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   const admissions = [limitRequests(limiter)];
-  const gateway = createGateway({ ...clients, admissions, settings, log, clock: systemClock });
+  const gateway = createGateway({
+    ...clients,
+    admissions,
+    settings,
+    log,
+    metrics,
+    tracer: tracing.tracer,
+    clock: systemClock,
+  });
   const running = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
+  const port = config.METRICS_PORT;
+  const metricsListener = await listenForMetrics({ host: config.HOST, port, metrics, log });
   logListening(log, "rest", config.HOST, running.port);
   return {
     log,
     async stop() {
       await running.close({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) });
-      await limiter.close();
+      await Promise.all([limiter.close(), metricsListener.close()]);
+      await tracing.close();
     },
   };
 });

@@ -4,6 +4,7 @@ import Schema from "typebox/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
+import { deliveryRecord, destinationRecord } from "../test/support/destination-routes.ts";
 import { accountKey, providerKey } from "../test/support/fake-account.ts";
 import { activityItem, generationEvent } from "../test/support/fake-usage.ts";
 import {
@@ -24,6 +25,7 @@ import {
   testKeys,
 } from "../test/support/gateway-server.ts";
 import { imageModelFixture, speechModelFixture } from "../test/support/model-fixtures.ts";
+import { createDestinationBodySchema, updateDestinationBodySchema } from "./destination-body.ts";
 import { allowedStatuses } from "./error-body.ts";
 import { imagesBodySchema } from "./images-body.ts";
 import { jsonAnswer } from "./json-answer.ts";
@@ -85,6 +87,7 @@ function answering<A>(answer: A) {
 
 const key = answering({ key: accountKey() });
 const newKey = answering({ key: accountKey(), secret: "sk-new" });
+const destination = answering({ destination: destinationRecord() });
 
 /** The services that the routes of records call. */
 const recordHandlers: GatewayServerOptions = {
@@ -108,6 +111,16 @@ const recordHandlers: GatewayServerOptions = {
       createProviderKey: answering({ providerKey: providerKey() }),
       deleteProviderKey: answering({}),
     },
+  },
+  destinationHandlers: {
+    listDestinations: answering({ destinations: [destinationRecord()], totalCount: 1n }),
+    createDestination: destination,
+    getDestination: destination,
+    updateDestination: destination,
+    deleteDestination: answering({}),
+    testDestination: answering({ ok: true, responseStatus: 200 }),
+    listDeliveries: answering({ deliveries: [deliveryRecord()], totalCount: 1n }),
+    resumeDestination: destination,
   },
 };
 
@@ -245,6 +258,8 @@ const managed = (
   ...(body === undefined ? {} : { body }),
 });
 
+const destinations = "/observability/destinations";
+
 const requests: readonly Asked[] = [
   speech,
   images,
@@ -265,6 +280,14 @@ const requests: readonly Asked[] = [
   managed("get", "/byok"),
   managed("post", "/byok", [INVALID_BODY, COUNT_LIMIT_REACHED], { provider: "acme", key: "k" }),
   managed("delete", "/byok/{id}", [RECORD_UNKNOWN]),
+  managed("get", destinations, [INVALID_BODY]),
+  managed("post", destinations, [INVALID_BODY, COUNT_LIMIT_REACHED], { type: "a", name: "a", config: {} }),
+  managed("get", `${destinations}/{id}`, [RECORD_UNKNOWN]),
+  managed("patch", `${destinations}/{id}`, [INVALID_BODY, RECORD_UNKNOWN], { name: "a" }),
+  managed("delete", `${destinations}/{id}`, [RECORD_UNKNOWN]),
+  managed("post", `${destinations}/{id}/test`, [RECORD_UNKNOWN]),
+  managed("get", `${destinations}/{id}/deliveries`, [INVALID_BODY, RECORD_UNKNOWN]),
+  managed("post", `${destinations}/{id}/resume`, [RECORD_UNKNOWN]),
 ];
 
 const pathParts: Readonly<Record<string, string>> = {
@@ -309,6 +332,14 @@ describe("the document", () => {
       "get /byok",
       "post /byok",
       "delete /byok/{id}",
+      `get ${destinations}`,
+      `post ${destinations}`,
+      `get ${destinations}/{id}`,
+      `patch ${destinations}/{id}`,
+      `delete ${destinations}/{id}`,
+      `post ${destinations}/{id}/test`,
+      `get ${destinations}/{id}/deliveries`,
+      `post ${destinations}/{id}/resume`,
       "get /openapi.json",
     ]);
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
@@ -329,6 +360,8 @@ describe("the document", () => {
       KeyChange: updateKeyBodySchema,
       KeyRotation: rotateKeyBodySchema,
       ProviderKeyRequest: providerKeyBodySchema,
+      DestinationRequest: createDestinationBodySchema,
+      DestinationChange: updateDestinationBodySchema,
     })) {
       expect(document.components.schemas[name], name).toEqual(JSON.parse(JSON.stringify(schema)));
     }
@@ -352,6 +385,17 @@ describe("the document", () => {
     expect(statusesOf("/byok", "get")).toEqual([200, 401, 403, 500]);
     expect(statusesOf("/byok", "post")).toEqual([201, 400, 401, 403, 409, 500]);
     expect(statusesOf("/byok/{id}", "delete")).toEqual([200, 401, 403, 404, 500]);
+    expect(statusesOf(destinations, "get")).toEqual([200, 400, 401, 403, 500]);
+    expect(statusesOf(destinations, "post")).toEqual([201, 400, 401, 403, 409, 500]);
+    expect(statusesOf(`${destinations}/{id}`, "get")).toEqual([200, 401, 403, 404, 500]);
+    expect(statusesOf(`${destinations}/{id}`, "patch")).toEqual([200, 400, 401, 403, 404, 500]);
+    expect(statusesOf(`${destinations}/{id}`, "delete")).toEqual([
+      200,
+      ...allowedStatuses("deleteDestination"),
+    ]);
+    expect(statusesOf(`${destinations}/{id}/test`, "post")).toEqual([200, 401, 403, 404, 500]);
+    expect(statusesOf(`${destinations}/{id}/deliveries`, "get")).toEqual([200, 400, 401, 403, 404, 500]);
+    expect(statusesOf(`${destinations}/{id}/resume`, "post")).toEqual([200, 401, 403, 404, 500]);
   });
 
   test("says what must be given", () => {

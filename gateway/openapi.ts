@@ -21,8 +21,8 @@ export interface OpenApiDocument {
 const about = `Speech and images from many providers behind one interface.
 
 Send \`Authorization: Bearer <API key>\` with every request. Inference keys of scope \`speech\` or \`images\` make things;
-any key may list models and look up what its account generated. Management keys see activity and credits and manage keys
-and provider keys; they generate nothing. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
+any key may list models and look up what its account generated. Management keys see activity and credits and manage keys,
+provider keys and destinations; they generate nothing. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
 
 Unknown fields of a body are ignored and null counts as absent. Errors have one shape; \`error.code\` is the HTTP status
 and \`error.metadata.reason\` a word of a closed list.`;

@@ -23,7 +23,8 @@ beforeAll(async () => {
     await readServiceKey(services.account.keyFiles.keyFile("gateway"), "gateway"),
   );
   const nowhere = "http://127.0.0.1:9";
-  const urls = { account: services.account.url, usage: services.url, speech: nowhere, image: nowhere };
+  const others = { speech: nowhere, image: nowhere, destination: nowhere };
+  const urls = { account: services.account.url, usage: services.url, ...others };
   gateway = await startGatewayServer({
     clients: createGatewayClients(urls, signer, { maxBodyBytes: 1 << 20 }),
   });

@@ -3,15 +3,23 @@ import { principalLogFields } from "../lib/identity/identity-interceptor.ts";
 import { wordOfReason } from "../lib/runtime/error-code.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { Exchange } from "./exchange.ts";
+import { endRequestSpan } from "./request-span.ts";
 
-/** Writes the one line that each request leaves: what was asked by whom and what came of it; no texts, no secrets. */
+/** Routes that are asked all the time by what watches over the process. */
+const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+
+/**
+ * Writes the one line that each request leaves, and ends its span: what was asked by whom and what came of it; no texts,
+ * no secrets.
+ */
 export function logExchange(log: Log, exchange: Exchange, nowMs: number): void {
   const { request, response, principal } = exchange;
   // A connection that closed before its answer had an end of its own was closed by the client.
   const reason = exchange.reason || (response.writableFinished ? "" : wordOfReason(ErrorReason.CANCELLED));
-  log.info(
+  log[probes.has(exchange.route) ? "debug" : "info"](
     {
       request_id: exchange.requestId,
+      ...exchange.span.logFields,
       method: request.method,
       route: exchange.route,
       status: response.headersSent ? response.statusCode : 0,
@@ -24,4 +32,5 @@ export function logExchange(log: Log, exchange: Exchange, nowMs: number): void {
     },
     "request",
   );
+  endRequestSpan(exchange, reason);
 }

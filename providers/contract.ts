@@ -243,10 +243,23 @@ export interface ProviderDependencies {
   readonly http: ProviderHttp;
 }
 
+/** Threads of an engine in this process, as they stand now; for metrics. */
+export interface EnginePool {
+  readonly name: string;
+  /** Tasks that have a thread. */
+  readonly running: number;
+  /** Tasks that wait for one. */
+  readonly waiting: number;
+  /** Tasks done since the start. */
+  readonly completed: number;
+}
+
 /** A provider that runs: its adapters, and how to end what they own (pools, workers). */
 export interface Provider {
   readonly speech?: SpeechAdapter;
   readonly image?: ImageAdapter;
+  /** None unless the provider is an engine in this process. */
+  enginePools?(): readonly EnginePool[];
   close?(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import type { Catalog } from "./catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./catalog-load.ts";
 import { keyVariable, readConnections } from "./connections.ts";
 import type {
+  EnginePool,
   ImageAdapter,
   Provider,
   ProviderConnection,
@@ -46,6 +47,8 @@ export interface ProviderSet {
   speech(slug: string, ownKey?: string): ConnectedSpeech;
   /** The same of a provider's image adapter. */
   image(slug: string, ownKey?: string): ConnectedImage;
+  /** The threads of engines in this process, once they have been used; for metrics. */
+  enginePools(): readonly (EnginePool & { readonly provider: string })[];
   /** Ends what the adapters own. No call may be under way or follow. */
   close(): Promise<void>;
 }
@@ -96,6 +99,10 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };
     },
+    enginePools: () =>
+      [...running].flatMap(([provider, engine]) =>
+        (engine.enginePools?.() ?? []).map((pool) => ({ provider, ...pool })),
+      ),
     close: async () => {
       const ended = await Promise.allSettled(
         [...running.values()].map(async (provider) => await provider.close?.()),

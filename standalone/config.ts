@@ -13,6 +13,7 @@ import {
   usdVar,
 } from "../lib/runtime/config.ts";
 import { bootstrapSpec, moneySpec } from "../services/account/config.ts";
+import { receiverSpec } from "../services/destination/config.ts";
 import { generationSpec } from "../services/image/config.ts";
 import { synthesisSpec } from "../services/speech/config.ts";
 
@@ -31,6 +32,7 @@ export const standaloneSpec = {
   ...rateLimitSpec,
   ...moneySpec,
   ...bootstrapSpec,
+  ...receiverSpec,
   BOOTSTRAP_CREDIT_USD: usdVar({ default: "10" }),
   KAFKA_BROKERS: hostPortListVar({ default: undefined }),
   MASTER_KEYS: textVar({ default: undefined }),

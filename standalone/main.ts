@@ -9,6 +9,10 @@ import { createLog, type Log } from "../lib/runtime/log.ts";
 import { type RunningProcess, runProcess } from "../lib/runtime/process.ts";
 import { startRpcServer } from "../lib/runtime/server.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
+import type { Metrics } from "../lib/telemetry/metrics.ts";
+import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
+import { openMetrics } from "../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../lib/telemetry/tracing.ts";
 import { readStandaloneConfig, type StandaloneConfig } from "./config.ts";
 import { startEmbeddedPostgres } from "./embedded-postgres.ts";
 import { greeting } from "./greeting.ts";
@@ -36,7 +40,10 @@ async function start(
   const tls = await readTlsFiles(config);
   const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown, signal));
   const keyFiles = await ensureKeyFiles(join(config.DATA_DIR, "keys"));
-  const local = await createLocalServices({ config, databaseUrl, keyFiles, log });
+  const metrics = await tellMetrics(config, log, teardown);
+  const { tracer, close } = await openTracing(config, "standalone", log);
+  teardown.add(close);
+  const local = await createLocalServices({ config, databaseUrl, keyFiles, log, metrics, tracer });
   teardown.add(local.close);
 
   const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
@@ -57,6 +64,8 @@ async function start(
     ...local.clients,
     admissions: [limitRequests(local.limiter)],
     settings: gatewaySettings(config),
+    metrics,
+    tracer,
     log,
     clock: systemClock,
   });
@@ -70,6 +79,18 @@ async function start(
   const url = publicUrl({ ...config, PORT: rest.port });
   process.stdout.write(greeting({ url, rpcPort: rpc.port, keys }));
   return { log, stop: () => teardown.run() };
+}
+
+/** The metrics of this process, told until all else has ended. */
+async function tellMetrics(
+  { HOST: host, METRICS_PORT: port }: StandaloneConfig,
+  log: Log,
+  teardown: Teardown,
+): Promise<Metrics> {
+  const metrics = openMetrics(log);
+  const listener = await listenForMetrics({ host, port, metrics, log });
+  teardown.add(() => listener.close());
+  return metrics;
 }
 
 /** Starts the embedded PostgreSQL; when it ends by itself there is nothing left to serve from, so the process ends. */

@@ -3,6 +3,7 @@ import type { Client } from "@connectrpc/connect";
 import { createLocalClients } from "../gateway/clients.ts";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
 import { openPaidRequests } from "../lib/generation/open-paid-requests.ts";
+import { watchPaidRequests } from "../lib/generation/paid-metrics.ts";
 import { createGuardedFetch } from "../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../lib/http/url-guard.ts";
 import type { KeyAuthenticator } from "../lib/identity/authenticate.ts";
@@ -14,13 +15,22 @@ import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
 import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { Tracer } from "../lib/runtime/span.ts";
 import { ensureMasterKeys } from "../lib/secrets/master-key-file.ts";
 import { readMasterKeys } from "../lib/secrets/master-keys.ts";
 import { createSealer } from "../lib/secrets/seal.ts";
+import type { Metrics } from "../lib/telemetry/metrics.ts";
+import { watchPools } from "../lib/telemetry/metrics-database.ts";
+import { measureGenerations } from "../lib/telemetry/metrics-generations.ts";
+import { measureLimiter } from "../lib/telemetry/metrics-limits.ts";
 import { openProviders } from "../providers/registry.ts";
+import { watchEngines } from "../providers/upstream-metrics.ts";
 import { type AccountService, createAccountService } from "../services/account/account-service.ts";
 import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../services/account/bootstrap.ts";
 import { accountLimits, readBootstrapKeys } from "../services/account/config.ts";
+import { createDestinationService } from "../services/destination/destination-service.ts";
+import { openReceivers } from "../services/destination/receivers.ts";
+import { destinationTypes } from "../services/destination/types/registry.ts";
 import { generationSettings } from "../services/image/config.ts";
 import { createImageService } from "../services/image/image-service.ts";
 import { synthesisLimits } from "../services/speech/config.ts";
@@ -37,6 +47,8 @@ export interface LocalServicesOptions {
   readonly databaseUrl: string;
   readonly keyFiles: KeyFiles;
   readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
 }
 
 /** All services in this process, with the clients that the gateway calls them by. */
@@ -61,11 +73,12 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
   const firstAccount = withGeneratedKeys(readBootstrapKeys(config));
   const foundation = await openFoundation(options, teardown);
   const { account, usage } = createBooks(options, foundation);
-  for (const service of [account, usage]) {
+  const { authenticateKey } = account;
+  const destination = createDestination(options, foundation, authenticateKey, teardown);
+  for (const service of [account, usage, destination]) {
     service.start();
     teardown.add(() => service.stop());
   }
-  const { authenticateKey } = account;
   const generators = await createGenerators({
     ...options,
     ...foundation,
@@ -76,12 +89,20 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
   const { limiter, speech, image } = generators;
   const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
   const clients = createLocalClients(
-    { account: account.routes, speech: speech.routes, image: image.routes, usage: usage.routes },
+    {
+      account: account.routes,
+      speech: speech.routes,
+      image: image.routes,
+      usage: usage.routes,
+      destination: destination.routes,
+    },
     signer,
   );
-  const consumers = [account.consumer, usage.consumer].filter((consumer) => consumer !== undefined);
+  const consumers = [account, usage, destination]
+    .map(({ consumer }) => consumer)
+    .filter((consumer) => consumer !== undefined);
   return {
-    services: [account, speech, image, usage],
+    services: [account, speech, image, usage, destination],
     clients: { ...clients, authenticate: authenticateKey },
     limiter,
     /** Settles with the reason when events can't be taken in for good: the process can't go on. */
@@ -97,10 +118,10 @@ type Foundation = Awaited<ReturnType<typeof openFoundation>>;
 
 /** What the services stand on. */
 async function openFoundation(
-  { config, databaseUrl, keyFiles, log }: LocalServicesOptions,
+  { config, databaseUrl, keyFiles, log, metrics }: LocalServicesOptions,
   teardown: Teardown,
 ) {
-  const databases = await openLocalDatabases(databaseUrl, log);
+  const databases = await openLocalDatabases(databaseUrl, log, watchPools(metrics));
   teardown.add(databases.close);
   const bus = await openLocalBus({ config, databaseUrl, log });
   teardown.add(() => bus.close());
@@ -110,12 +131,13 @@ async function openFoundation(
     log,
   });
   teardown.add(offer.close);
+  watchEngines(metrics, offer.providers);
   const verifyToken = createTokenVerifier(await openServiceKeySet({ path: keyFiles.jwksFile, log }));
   return { databases, bus, offer, verifyToken, sealer: await localSealer(config) };
 }
 
 /** The services that keep what was used and what it cost. */
-function createBooks({ config, log }: LocalServicesOptions, foundation: Foundation) {
+function createBooks({ config, log, metrics, tracer }: LocalServicesOptions, foundation: Foundation) {
   const { databases, bus, offer, verifyToken, sealer } = foundation;
   const account = createAccountService({
     database: databases.account,
@@ -124,6 +146,8 @@ function createBooks({ config, log }: LocalServicesOptions, foundation: Foundati
     providerKeys: { sealer, providerSlugs: offer.providers.ownKeySlugs },
     verifyToken,
     log,
+    metrics,
+    tracer,
   });
   const usage = createUsageService({
     database: databases.usage,
@@ -132,8 +156,34 @@ function createBooks({ config, log }: LocalServicesOptions, foundation: Foundati
     authenticateKey: account.authenticateKey,
     verifyToken,
     log,
+    metrics,
+    tracer,
   });
   return { account, usage };
+}
+
+/** The service that hands events on to where customers want them. */
+function createDestination(
+  { config, log, tracer, metrics }: LocalServicesOptions,
+  { databases, bus, verifyToken, sealer }: Foundation,
+  authenticateKey: KeyAuthenticator,
+  teardown: Teardown,
+) {
+  const receivers = openReceivers({ allowedCidrs: config.DESTINATION_ALLOWED_CIDRS });
+  teardown.add(() => receivers.close());
+  return createDestinationService({
+    database: databases.destination,
+    bus,
+    types: destinationTypes,
+    sealer,
+    receivers,
+    retentionDays: config.USAGE_RETENTION_DAYS,
+    authenticateKey,
+    verifyToken,
+    log,
+    tracer,
+    metrics,
+  });
 }
 
 interface GeneratorsOptions extends LocalServicesOptions, Foundation {
@@ -143,8 +193,9 @@ interface GeneratorsOptions extends LocalServicesOptions, Foundation {
 }
 
 async function createGenerators(options: GeneratorsOptions) {
-  const { config, keyFiles, log, offer, account, bus, teardown } = options;
-  const limiter = await openRequestLimiter(config, log);
+  const { config, keyFiles, log, metrics, offer, account, bus, teardown } = options;
+  const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
+  const onEvent = measureGenerations(metrics);
   teardown.add(() => limiter.close());
   const paidBy = async (issuer: "speech" | "image") => {
     const paid = openPaidRequests({
@@ -153,7 +204,9 @@ async function createGenerators(options: GeneratorsOptions) {
       settleWaitMs: config.SETTLE_WAIT_MS,
       byokFeePercent: config.BYOK_FEE_PERCENT,
       log,
+      onEvent,
     });
+    watchPaidRequests(metrics, issuer, paid);
     teardown.add(() => paid.close(flushTimeoutMs));
     return paid;
   };

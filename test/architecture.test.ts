@@ -13,14 +13,23 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
   events: ["database"],
-  generation: ["events", "identity", "money", "rate-limit"],
+  generation: ["events", "identity", "money", "rate-limit", "telemetry"],
   "rate-limit": ["identity"],
+  telemetry: ["database", "events", "identity", "rate-limit"],
 };
 
 /** The only places that may import a package; elsewhere it is reached through what they export. */
 const packageImporters: PackageImporters = {
   "@aws-sdk/client-s3": ["services/destination/types/s3/"],
   "@opentelemetry/otlp-transformer": ["services/destination/types/"],
+  "@opentelemetry/api": ["lib/telemetry/"],
+  "@opentelemetry/core": ["lib/telemetry/"],
+  "@opentelemetry/exporter-prometheus": ["lib/telemetry/"],
+  "@opentelemetry/exporter-trace-otlp-proto": ["lib/telemetry/"],
+  "@opentelemetry/resources": ["lib/telemetry/"],
+  "@opentelemetry/sdk-metrics": ["lib/telemetry/"],
+  "@opentelemetry/sdk-trace": ["lib/telemetry/"],
+  "@opentelemetry/semantic-conventions": ["lib/telemetry/"],
   "@bufbuild/protobuf": ["lib/", "providers/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect-node": ["lib/runtime/"],

@@ -11,6 +11,19 @@ export interface DatabaseOptions {
   readonly log: Log;
   /** Most connections open at once; 8 unless given, since more of them only slow down an account that all want. */
   readonly maxConnections?: number;
+  /** Is handed the pool once, for metrics; its figures are those of the moment they are read. */
+  readonly watch?: ((pool: PoolReading) => void) | undefined;
+}
+
+/** A pool of connections as it stands now. */
+export interface PoolReading {
+  readonly schema: string;
+  /** Connections that are open. */
+  readonly open: number;
+  /** Those of them that nobody uses. */
+  readonly idle: number;
+  /** Queries that wait for one. */
+  readonly waiting: number;
 }
 
 const defaultMaxConnections = 8;
@@ -48,7 +61,23 @@ export function connectDatabase<DB>(options: DatabaseOptions): Kysely<DB> {
   pool.on("connect", (client) => {
     client.on("error", (error) => log.debug({ err: error, schema }, "database connection broke"));
   });
+  options.watch?.(readingOf(pool, schema));
   return new Kysely<DB>({ dialect: new PostgresDialect({ pool }) });
+}
+
+function readingOf(pool: pg.Pool, schema: string): PoolReading {
+  return {
+    schema,
+    get open() {
+      return pool.totalCount;
+    },
+    get idle() {
+      return pool.idleCount;
+    },
+    get waiting() {
+      return pool.waitingCount;
+    },
+  };
 }
 
 /** Adds the search path to the URL's own server options, which would otherwise replace it. */

@@ -9,10 +9,12 @@
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
+import { type Span, silentTracer, type Tracer } from "../runtime/span.ts";
 import type { Bus, BusConsumer, BusMessage } from "./bus.ts";
 import { checkRetention } from "./check-retention.ts";
 import { type DeadLetter, sendDeadLetters } from "./dead-letter.ts";
 import { endedAtMs, fromEventMessage } from "./event-message.ts";
+import { beginProcessing } from "./message-spans.ts";
 import { generationEventsTopic } from "./topics.ts";
 
 /** An event that a store will never take, and why. */
@@ -25,7 +27,7 @@ export interface RefusedEvent {
 
 /** How a service takes in events. */
 export interface EventConsumerOptions {
-  readonly bus: Pick<Bus, "consume" | "retentionMs" | "send">;
+  readonly bus: Pick<Bus, "consume" | "retentionMs" | "send" | "system">;
   readonly group: string;
   readonly log: Log;
   readonly clock?: Clock;
@@ -33,6 +35,8 @@ export interface EventConsumerOptions {
   readonly maxAgeMs: number;
   /** 500 unless given. */
   readonly maxBatchMessages?: number;
+  /** Goes on with the traces of events; records nothing unless given. */
+  readonly tracer?: Tracer;
   /**
    * Stores the events all or nothing, in this order, and returns those that it refuses for good; throws when they must
    * come again. Never called with none.
@@ -133,6 +137,22 @@ class RunningEventConsumer implements EventConsumer {
   }
 
   async #handle(batch: readonly BusMessage[], signal: AbortSignal): Promise<void> {
+    const { tracer = silentTracer, bus, group } = this.#options;
+    const spans = beginProcessing(tracer, bus, group, batch);
+    try {
+      await this.#takeIn(batch, signal, spans);
+      for (const span of spans.values()) span.end();
+    } catch (thrown) {
+      for (const span of spans.values()) span.end("comes_again");
+      throw thrown;
+    }
+  }
+
+  async #takeIn(
+    batch: readonly BusMessage[],
+    signal: AbortSignal,
+    spans: ReadonlyMap<BusMessage, Span>,
+  ): Promise<void> {
     const letters: DeadLetter[] = [];
     const decoded: Decoded[] = [];
     for (const message of batch) {
@@ -146,7 +166,7 @@ class RunningEventConsumer implements EventConsumer {
     await sendDeadLetters(this.#options.bus, this.#options.group, letters, signal);
     this.#applied += decoded.length - refused.length;
     this.#deadLettered += letters.length;
-    for (const letter of letters) this.#logLetter(letter);
+    for (const letter of letters) this.#logLetter(letter, spans.get(letter.message));
   }
 
   #isTooOld(event: GenerationEvent): boolean {
@@ -176,11 +196,12 @@ class RunningEventConsumer implements EventConsumer {
     return [...before, ...(await this.#apply(decoded.slice(middle), signal))];
   }
 
-  #logLetter({ message, reason, eventId }: DeadLetter): void {
+  #logLetter({ message, reason, eventId }: DeadLetter, span: Span | undefined): void {
     const { topic, partition, offset } = message;
     const place = { topic, partition, offset: String(offset) };
     const { log, group } = this.#options;
-    log.error({ ...place, group, reason, generation_id: eventId }, "event quarantined");
+    log.error({ ...place, group, reason, generation_id: eventId, ...span?.logFields }, "event quarantined");
+    span?.end("quarantined");
   }
 }
 

@@ -81,6 +81,8 @@ export interface TopicState {
 
 /** A bus. Nothing is connected before it is needed, and a bus that is away is waited for. */
 export interface Bus {
+  /** What it runs on, as traces name it. */
+  readonly system?: "kafka" | "postgresql";
   /**
    * Appends messages and resolves once all are durable. Rejects with PublishError; when `signal` fires the outcome is
    * unknown. A bus that is away is tried again until then.

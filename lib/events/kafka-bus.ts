@@ -27,6 +27,7 @@ export function createKafkaBus(options: KafkaBusOptions): KafkaBus {
   const client = openClient();
   const sender = new KafkaSender(client, log);
   return {
+    system: "kafka",
     send: (topic, messages, signal) => sender.send(topic, messages, signal),
     consume: (consume) => new KafkaGroupMember({ openClient, consume, sessionTimeoutMs, log }),
     seek: (seek, signal) => seekGroup(openClient(), seek, signal),

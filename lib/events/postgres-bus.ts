@@ -44,6 +44,7 @@ export function createPostgresBus(options: PostgresBusOptions): Bus {
     deleting ??= deleteOldMessages({ database, log, intervalMs, signal: closing.signal });
   };
   return {
+    system: "postgresql",
     send(topic, messages, signal) {
       use();
       return appender.send(topic, messages, signal);

@@ -12,13 +12,15 @@ import { ExponentialBackoff, handleWhen, retry } from "cockatiel";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
+import { type Span, silentSpan } from "../runtime/span.ts";
 import { type Bus, type OutgoingMessage, PublishError } from "./bus.ts";
 import { toEventMessage } from "./event-message.ts";
+import { beginSending, withTrace } from "./message-spans.ts";
 import { generationEventsTopic } from "./topics.ts";
 
 /** What a publisher works with. */
 export interface EventPublisherOptions {
-  readonly bus: Pick<Bus, "send">;
+  readonly bus: Pick<Bus, "send" | "system">;
   readonly log: Log;
   readonly clock?: Clock;
   /** Beyond so many waiting events those with another home are let go of; 2,000 unless given. */
@@ -56,6 +58,7 @@ interface Waiting {
   readonly eventId: string;
   readonly message: OutgoingMessage;
   readonly sinceMs: number;
+  readonly span: Span;
   readonly done: PromiseWithResolvers<void>;
   otherHome: boolean;
 }
@@ -70,7 +73,7 @@ const untilTaken = {
 
 /** The events of this process on their way to the bus. */
 export class EventPublisher {
-  readonly #bus: Pick<Bus, "send">;
+  readonly #bus: Pick<Bus, "send" | "system">;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #manyEvents: number;
@@ -109,11 +112,13 @@ export class EventPublisher {
     };
   }
 
-  /** Takes an event and sends it in the background. */
-  publish(event: GenerationEvent): Publication {
+  /** Takes an event and sends it in the background; consumers go on with its span. */
+  publish(event: GenerationEvent, parent: Span = silentSpan): Publication {
+    const span = beginSending(parent, this.#bus, event);
     const waiting: Waiting = {
       eventId: event.eventId,
-      message: toEventMessage(event),
+      message: withTrace(toEventMessage(event), span),
+      span,
       sinceMs: this.#clock.monotonicMs(),
       done: Promise.withResolvers(),
       otherHome: false,
@@ -144,7 +149,10 @@ export class EventPublisher {
   /** Gives up what still waits; the bus stays open. */
   close(): void {
     this.#closing.abort();
-    for (const waiting of this.#waiting.splice(0)) waiting.done.reject(new Error("the publisher was closed"));
+    for (const waiting of this.#waiting.splice(0)) {
+      waiting.span.end("given_up");
+      waiting.done.reject(new Error("the publisher was closed"));
+    }
   }
 
   #hasOtherHome(waiting: Waiting): void {
@@ -158,7 +166,9 @@ export class EventPublisher {
     const gone = this.#waiting.filter(({ otherHome }) => otherHome);
     this.#waiting = this.#waiting.filter(({ otherHome }) => !otherHome);
     this.#counts.letGo += gone.length;
-    for (const waiting of gone) this.#settle(waiting, () => waiting.done.reject(new Error("let go of")));
+    for (const waiting of gone) {
+      this.#settle(waiting, () => waiting.done.reject(new Error("let go of")), "let_go");
+    }
   }
 
   #schedule(): void {
@@ -195,7 +205,7 @@ export class EventPublisher {
       for (const waiting of batch) this.#settle(waiting, waiting.done.resolve);
     } catch (thrown) {
       if (thrown instanceof PublishError) await this.#quarantineBadOnes(batch, thrown);
-      else for (const waiting of batch) this.#settle(waiting, () => waiting.done.reject(thrown));
+      else for (const waiting of batch) this.#settle(waiting, () => waiting.done.reject(thrown), "given_up");
     }
   }
 
@@ -233,12 +243,13 @@ export class EventPublisher {
     }
     this.#counts.quarantined += 1;
     this.#log.error({ err: error, generation_id: only.eventId }, "event can't be published and is left out");
-    this.#settle(only, () => only.done.reject(error));
+    this.#settle(only, () => only.done.reject(error), "refused");
   }
 
-  #settle(waiting: Waiting, tell: () => void): void {
+  #settle(waiting: Waiting, tell: () => void, failure?: string): void {
     this.#pendingBytes -= waiting.message.value.length;
     if (waiting.otherHome) this.#withOtherHome -= 1;
+    waiting.span.end(failure);
     tell();
   }
 }

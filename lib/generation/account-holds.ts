@@ -23,7 +23,9 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import { maxEventBytes } from "../events/event-message.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import type { Log } from "../runtime/log.ts";
+import { type Span, silentSpan } from "../runtime/span.ts";
 import { BatchCall } from "./batch-call.ts";
+import { callFor, type Spanned, spanned } from "./spanned-call.ts";
 
 /** What holds are asked with. */
 export interface AccountHoldsOptions {
@@ -51,8 +53,8 @@ export class AccountHolds {
   readonly #log: Log;
   readonly #reserveTimeoutMs: number;
   readonly #closing = new AbortController();
-  readonly #reserves: BatchCall<Reservation, ReservationOutcome>;
-  readonly #settlements: BatchCall<GenerationEvent, SettleOutcome>;
+  readonly #reserves: BatchCall<Spanned<Reservation>, ReservationOutcome>;
+  readonly #settlements: BatchCall<Spanned<GenerationEvent>, SettleOutcome>;
   readonly #releases: BatchCall<ReleasedHold, undefined>;
   #pendingReleases = 0;
 
@@ -64,13 +66,13 @@ export class AccountHolds {
     this.#reserves = new BatchCall({
       ...limits,
       maxInFlight: 4,
-      weigh: ({ draft }) => mostBytesOf(draft),
+      weigh: ({ item }) => mostBytesOf(item.draft),
       run: (reservations) => this.#reserveAll(reservations),
     });
-    this.#settlements = new BatchCall<GenerationEvent, SettleOutcome>({
+    this.#settlements = new BatchCall<Spanned<GenerationEvent>, SettleOutcome>({
       ...limits,
       maxInFlight: 4,
-      weigh: mostBytesOf,
+      weigh: ({ item }) => mostBytesOf(item),
       run: (events) => this.#settleAll(events),
     });
     this.#releases = new BatchCall({ ...limits, maxInFlight: 1, run: (holds) => this.#releaseAll(holds) });
@@ -82,13 +84,13 @@ export class AccountHolds {
   }
 
   /** Holds credit. Throws DomainError when the outcome is unknown: the id must then be released. */
-  reserve(reservation: Reservation): Promise<ReservationOutcome> {
-    return this.#reserves.call(reservation);
+  reserve(reservation: Reservation, span: Span = silentSpan): Promise<ReservationOutcome> {
+    return spanned("hold credit", reservation, span, (due) => this.#reserves.call(due));
   }
 
   /** Tells how a request ended, until account has answered. Rejects only when the process ends before. */
-  settle(event: GenerationEvent): Promise<SettleOutcome> {
-    return this.#settlements.call(event);
+  settle(event: GenerationEvent, span: Span = silentSpan): Promise<SettleOutcome> {
+    return spanned("settle", event, span, (due) => this.#settlements.call(due));
   }
 
   /** Gives a hold back in the background. */
@@ -105,20 +107,20 @@ export class AccountHolds {
     this.#closing.abort();
   }
 
-  async #reserveAll(reservations: readonly Reservation[]): Promise<readonly ReservationOutcome[]> {
-    const request = create(ReserveRequestSchema, { reservations: [...reservations] });
+  async #reserveAll(due: readonly Spanned<Reservation>[]): Promise<readonly ReservationOutcome[]> {
+    const request = create(ReserveRequestSchema, { reservations: due.map(({ item }) => item) });
     const { outcomes } = await this.#repeat(
       "credit can't be reserved yet",
       this.#reserveTimeoutMs,
-      (options) => this.#account.reserve(request, options),
+      (options) => this.#account.reserve(request, { ...options, ...callFor(due) }),
     );
     return outcomes;
   }
 
-  async #settleAll(events: readonly GenerationEvent[]): Promise<readonly SettleOutcome[]> {
-    const request = create(SettleRequestSchema, { events: [...events] });
+  async #settleAll(due: readonly Spanned<GenerationEvent>[]): Promise<readonly SettleOutcome[]> {
+    const request = create(SettleRequestSchema, { events: due.map(({ item }) => item) });
     const { outcomes } = await this.#repeat("requests can't be settled yet", undefined, (options) =>
-      this.#account.settle(request, options),
+      this.#account.settle(request, { ...options, ...callFor(due) }),
     );
     return outcomes;
   }

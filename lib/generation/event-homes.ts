@@ -10,6 +10,7 @@ import { SettleOutcome } from "../../gen/media/account/v1/account_internal_pb.ts
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { EventPublisher } from "../events/publisher.ts";
 import type { Log } from "../runtime/log.ts";
+import { type Span, silentSpan } from "../runtime/span.ts";
 import type { AccountHolds } from "./account-holds.ts";
 
 /** What homes are made of. */
@@ -21,6 +22,8 @@ export interface EventHomesOptions {
   readonly waitMs: number;
   /** No more room from so many events on that account has not answered for; 20,000 unless given. */
   readonly maxUnsettled?: number;
+  /** Is shown each event before it is stored, for metrics. */
+  readonly onEvent?: ((event: GenerationEvent) => void) | undefined;
 }
 
 const defaultMaxUnsettled = 20_000;
@@ -41,13 +44,19 @@ export class EventHomes {
     return publisher.hasRoom && this.#unsettled + holds.pendingReleases < maxUnsettled;
   }
 
+  /** Events that account has not answered for yet. */
+  get unsettled(): number {
+    return this.#unsettled;
+  }
+
   /**
    * Stores an event in both homes and resolves when the first has it, or after `waitMs`: true when it is safe by then.
    * It is stored in the background all the same. Call once for each event.
    */
-  async store(event: GenerationEvent): Promise<boolean> {
-    const publication = this.#options.publisher.publish(event);
-    const settled = this.#settle(event).then(publication.hasOtherHome);
+  async store(event: GenerationEvent, span: Span = silentSpan): Promise<boolean> {
+    this.#options.onEvent?.(event);
+    const publication = this.#options.publisher.publish(event, span);
+    const settled = this.#settle(event, span).then(publication.hasOtherHome);
     const safe = Promise.any([publication.confirmed, settled]);
     const tracked = safe.catch((thrown: unknown) => {
       this.#options.log.error({ err: thrown, generation_id: event.eventId }, "event has no home");
@@ -64,10 +73,10 @@ export class EventHomes {
     await this.#options.publisher.flush(Math.max(0, Math.min(byMs - performance.now(), longestBusWaitMs)));
   }
 
-  async #settle(event: GenerationEvent): Promise<void> {
+  async #settle(event: GenerationEvent, span: Span): Promise<void> {
     this.#unsettled += 1;
     try {
-      const outcome = await this.#options.holds.settle(event);
+      const outcome = await this.#options.holds.settle(event, span);
       if (outcome === SettleOutcome.STORED) return;
       this.#options.log.error({ generation_id: event.eventId, outcome }, "account did not take an event");
       throw new Error("account did not take the event");

@@ -12,6 +12,7 @@ import {
   type TokenCounts,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { wordOfReason } from "../runtime/error-code.ts";
+import type { Span } from "../runtime/span.ts";
 
 /** Whom a generation is charged to and what it is kept under. */
 export interface Attribution {
@@ -20,7 +21,10 @@ export interface Attribution {
   /** The caller's own end user; empty when not given. */
   readonly user: string;
   readonly sessionId: string;
+  /** The caller's own, for its destinations; has nothing to do with `span`. */
   readonly trace: JsonObject | undefined;
+  /** Of the call that asks for it; what is done for it is part of that. Stands in no event. */
+  readonly span?: Span;
 }
 
 /** An endpoint as events name it. */

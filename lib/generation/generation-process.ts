@@ -11,8 +11,12 @@ import { openRequestLimiter } from "../rate-limit/open-request-limiter.ts";
 import { createRemoteTransport, createRpcClient } from "../runtime/client.ts";
 import type { readConfig } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { measureGenerations } from "../telemetry/metrics-generations.ts";
+import { measureLimiter } from "../telemetry/metrics-limits.ts";
 import type { generationProcessSpec } from "./generation-process-spec.ts";
 import { type OpenPaidRequests, openPaidRequests } from "./open-paid-requests.ts";
+import { watchPaidRequests } from "./paid-metrics.ts";
 
 /** What a process that generates is connected to. */
 export interface GenerationProcess {
@@ -34,6 +38,7 @@ export async function openGenerationProcess(
   config: GenerationProcessConfig,
   issuer: "speech" | "image",
   log: Log,
+  metrics: Metrics,
 ): Promise<GenerationProcess> {
   const connection = kafkaConnection(config);
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, issuer));
@@ -46,14 +51,16 @@ export async function openGenerationProcess(
     }),
   );
   const bus = createKafkaBus({ connection, clientId: issuer, log });
-  const limiter = await openRequestLimiter(config, log);
+  const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   const paid = openPaidRequests({
     account,
     bus,
     settleWaitMs: config.SETTLE_WAIT_MS,
     byokFeePercent: config.BYOK_FEE_PERCENT,
     log,
+    onEvent: measureGenerations(metrics),
   });
+  watchPaidRequests(metrics, issuer, paid);
   return {
     paid,
     limiter,

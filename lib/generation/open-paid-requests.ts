@@ -1,3 +1,4 @@
+import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { Bus } from "../events/bus.ts";
 import { EventPublisher, type PublisherFigures } from "../events/publisher.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
@@ -17,11 +18,15 @@ export interface OpenPaidRequestsOptions {
   readonly byokFeePercent: number;
   readonly log: Log;
   readonly clock?: Clock;
+  /** Is shown each event as it is stored, for metrics. */
+  readonly onEvent?: ((event: GenerationEvent) => void) | undefined;
 }
 
 /** The paid requests of a process, and how to end them. */
 export interface OpenPaidRequests extends PaidRequests {
   readonly publisherFigures: PublisherFigures;
+  /** Events that account has not answered for yet. */
+  readonly unsettled: number;
   /** Waits until the events of ended requests are safe, for at most `timeoutMs`, and gives up the rest. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -31,7 +36,7 @@ export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequ
   const { account, bus, settleWaitMs, byokFeePercent, log, clock = systemClock } = options;
   const holds = new AccountHolds({ account, log });
   const publisher = new EventPublisher({ bus, log, clock });
-  const homes = new EventHomes({ publisher, holds, log, waitMs: settleWaitMs });
+  const homes = new EventHomes({ publisher, holds, log, waitMs: settleWaitMs, onEvent: options.onEvent });
   return {
     holds,
     homes,
@@ -40,6 +45,9 @@ export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequ
     byokFeePercent,
     get publisherFigures() {
       return publisher.figures;
+    },
+    get unsettled() {
+      return homes.unsettled;
     },
     async close(timeoutMs) {
       await homes.flush(timeoutMs);

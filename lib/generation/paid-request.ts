@@ -79,7 +79,7 @@ export class PaidRequest {
     });
     let outcome: ReservationOutcome;
     try {
-      outcome = await holds.reserve(reservation);
+      outcome = await holds.reserve(reservation, attribution.span);
     } catch (thrown) {
       holds.release({ generationId, accountId: principal.accountId });
       throw thrown;
@@ -101,7 +101,7 @@ export class PaidRequest {
       holds.release({ generationId, accountId: attribution.principal.accountId });
       return;
     }
-    await homes.store(endEvent(this.#beginning, { ...end, endedAtMs: clock.nowMs() }));
+    await homes.store(endEvent(this.#beginning, { ...end, endedAtMs: clock.nowMs() }), attribution.span);
   }
 }
 

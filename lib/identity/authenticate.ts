@@ -1,9 +1,10 @@
-import type { Client } from "@connectrpc/connect";
+import { type Client, createContextValues } from "@connectrpc/connect";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
+import { type Span, silentSpan, spanKey } from "../runtime/span.ts";
 import { isExpired } from "./access.ts";
 import { hashApiKey, isApiKey } from "./api-key.ts";
 import { BoundedCache } from "./bounded-cache.ts";
@@ -18,13 +19,16 @@ import { BoundedCache } from "./bounded-cache.ts";
  */
 
 /** Asks who a key speaks for by its hash. A refusal of the key carries an issue whose path is `keyHashPath`. */
-export type KeyLookUp = (keyHash: string, signal: AbortSignal) => Promise<Principal>;
+export type KeyLookUp = (keyHash: string, signal: AbortSignal, span: Span) => Promise<Principal>;
 
 /** Path of the issue that marks an error as being about the key asked for and not about who asks. */
 export const keyHashPath = "key_hash";
 
-/** Who an API key speaks for. Throws `key_unknown`, `key_expired`, `key_disabled` or `service_unavailable`. */
-export type KeyAuthenticator = (key: string) => Promise<Principal>;
+/**
+ * Who an API key speaks for. Throws `key_unknown`, `key_expired`, `key_disabled` or `service_unavailable`. A look-up is
+ * part of the span of whoever asked first.
+ */
+export type KeyAuthenticator = (key: string, span?: Span) => Promise<Principal>;
 
 /** How keys are looked up and remembered; times in milliseconds. */
 export interface KeyAuthenticatorOptions {
@@ -58,10 +62,11 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAut
   const refused = new BoundedCache<RefusedKey>(maxEntries);
   const inFlight = new Map<string, Promise<Principal>>();
 
-  const lookUp = async (keyHash: string): Promise<Principal> => {
+  const lookUp = async (keyHash: string, span: Span): Promise<Principal> => {
     const startedMs = clock.monotonicMs();
     try {
-      const principal = await options.lookUp(keyHash, AbortSignal.timeout(options.lookUpTimeoutMs ?? 3000));
+      const signal = AbortSignal.timeout(options.lookUpTimeoutMs ?? 3000);
+      const principal = await options.lookUp(keyHash, signal, span);
       known.set(keyHash, { principal, untilMs: startedMs + ttlMs });
       return principal;
     } catch (thrown) {
@@ -74,7 +79,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAut
     }
   };
 
-  return async (key) => {
+  return async (key, span = silentSpan) => {
     if (!isApiKey(key)) throw new DomainError(ErrorReason.KEY_UNKNOWN, "the key is malformed");
     const keyHash = hashApiKey(key);
     const nowMs = clock.monotonicMs();
@@ -84,7 +89,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAut
       if (refusal !== undefined) throw new DomainError(refusal.reason, refusal.message);
       let looking = inFlight.get(keyHash);
       if (looking === undefined) {
-        looking = lookUp(keyHash);
+        looking = lookUp(keyHash, span);
         inFlight.set(keyHash, looking);
       }
       principal = await looking;
@@ -124,8 +129,9 @@ export function keyRefusal(
 
 /** Looks keys up at the account service. */
 export function lookUpOverRpc(client: Client<typeof AccountInternalService>): KeyLookUp {
-  return async (keyHash, signal) => {
-    const { principal } = await client.authenticate({ keyHash }, { signal });
+  return async (keyHash, signal, span) => {
+    const contextValues = createContextValues().set(spanKey, span);
+    const { principal } = await client.authenticate({ keyHash }, { signal, contextValues });
     if (principal === undefined) throw new DomainError(ErrorReason.INTERNAL, "an answer without principal");
     return principal;
   };

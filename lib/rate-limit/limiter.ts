@@ -9,6 +9,8 @@ export interface RequestLimiter {
    * does not count. Throws `cancelled` when `signal` is aborted by then.
    */
   admit(request: LimitedRequest, signal?: AbortSignal): Promise<Admission>;
+  /** Whether what processes share is away now; undefined where nothing is shared. */
+  readonly away?: boolean;
   /** Lets go of connections and timers. What is admitted afterwards counts in this process alone. */
   close(): Promise<void>;
 }

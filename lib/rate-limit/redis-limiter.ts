@@ -90,6 +90,10 @@ export class RedisLimiter implements RequestLimiter {
     return limiter;
   }
 
+  get away(): boolean {
+    return this.#away;
+  }
+
   async admit({ bucket, perMinute }: LimitedRequest, signal?: AbortSignal): Promise<Admission> {
     throwIfGone(signal);
     const { perMinute: defaultPerMinute, maxInFlight } = this.#options.limits;

@@ -57,11 +57,11 @@ describe.for([
     const { waiting, handlers } = waitingHandlers();
     await withClient(handlers, async (transport) => {
       const client = createRpcClient(SpeechService, transport);
-      const unary = client.listSpeechModels({}, { timeoutMs: 50 });
+      const unary = client.listSpeechModels({}, { timeoutMs: 500 });
       await expect(unary).rejects.toMatchObject({ name: "DomainError", reason: ErrorReason.TIMED_OUT });
       const frames: number[] = [];
       const stream = (async () => {
-        for await (const frame of client.synthesize({}, { timeoutMs: 200 })) frames.push(audioLength(frame));
+        for await (const frame of client.synthesize({}, { timeoutMs: 500 })) frames.push(audioLength(frame));
       })();
       await expect(stream).rejects.toMatchObject({ name: "DomainError", reason: ErrorReason.TIMED_OUT });
       expect(frames).toEqual([1, 2]);

@@ -1,5 +1,3 @@
-import { Agent } from "node:http";
-import { Agent as TlsAgent } from "node:https";
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import {
   type CallOptions,
@@ -17,10 +15,12 @@ import {
 import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { createNodeHttpClient } from "@connectrpc/connect-node";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { traceOutgoingCalls } from "./call-spans.ts";
 import { DomainError } from "./domain-error.ts";
 import { createPiecewiseTransport } from "./incoming-bytes.ts";
 import { forwardRequestId } from "./interceptors.ts";
 import { withUncopiedBytes } from "./outgoing-bytes.ts";
+import { createPatientAgent } from "./patient-agent.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
 /** How services are called, wherever they are. */
@@ -46,18 +46,15 @@ export interface RemoteOptions extends CallingOptions {
 
 /** Deadline of a short call between processes, milliseconds. */
 const shortCallTimeoutMs = 5000;
-/** Shorter than the idle time-out of our servers, so that no request meets a closing connection. */
-const idleSocketTimeoutMs = 30_000;
-const maxSocketsIdle = 256;
 
 /**
  * A transport to another process: Connect over HTTP/1.1, which costs less CPU than HTTP/2 for streams of many frames,
- * with kept connections, no compression and a deadline on every call.
+ * with kept connections, no compression and a deadline on every call. A call is made once; patient-agent.ts says what
+ * is tried again.
  */
 export function createRemoteTransport(options: RemoteOptions): Transport {
   const { baseUrl, limits = defaultMessageLimits } = options;
-  const agentOptions = { keepAlive: true, maxFreeSockets: maxSocketsIdle, timeout: idleSocketTimeoutMs };
-  const agent = baseUrl.startsWith("https:") ? new TlsAgent(agentOptions) : new Agent(agentOptions);
+  const agent = createPatientAgent(baseUrl);
   const httpClient = createNodeHttpClient({ httpVersion: "1.1", nodeOptions: { agent } });
   return transportOver(httpClient, { baseUrl, limits }, options);
 }
@@ -82,7 +79,7 @@ function transportOver(
     acceptCompression: [],
     sendCompression: null,
     compressMinBytes: 0,
-    interceptors: [forwardRequestId, ...interceptors],
+    interceptors: [forwardRequestId, traceOutgoingCalls, ...interceptors],
     defaultTimeoutMs,
     ...limits,
   };

@@ -47,6 +47,15 @@ export function intVar(min: number, max: number) {
 /** A TCP port; 0 lets the system choose one. */
 export const portVar = intVar(0, 65535);
 
+/** A TCP port, 0 included, or the word `off`. */
+export const portOrOffVar = makeValidator<number | "off">((text) => {
+  if (text === "off") return text;
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65535) {
+    throw new EnvError("must be off or a whole number from 0 to 65535");
+  }
+  return Number(text);
+});
+
 /** A duration in milliseconds, at least 1 and at most a day. */
 export const millisecondsVar = intVar(1, 86_400_000);
 
@@ -76,6 +85,13 @@ export const redisUrlVar = makeValidator<string>((text) => {
     throw new EnvError("must be a redis:// or rediss:// URL");
   }
   return text;
+});
+
+/** A share from 0 to 1, such as `0.05`. */
+export const shareVar = makeValidator<number>((text) => {
+  const share = Number(text);
+  if (!/^\d*\.?\d+$/.test(text) || share > 1) throw new EnvError("must be a number from 0 to 1");
+  return share;
 });
 
 /** One of the listed words. */
@@ -148,4 +164,11 @@ export const usdVar = makeValidator<string>((text) => {
 export const processSpec = {
   LOG_LEVEL: wordVar(["trace", "debug", "info", "warn", "error", "fatal"])({ default: "info" }),
   DRAIN_DELAY_MS: intVar(0, 600_000)({ default: 5000 }),
+  /** Where traces are sent to, without its `/v1/traces`; no traces unless set. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrlVar({ default: undefined }),
+  /** Sent with them: `name=value` pairs separated by commas. A secret. */
+  OTEL_EXPORTER_OTLP_HEADERS: textVar({ default: undefined }),
+  /** The share of requests that are traced. */
+  OTEL_TRACES_SAMPLER_ARG: shareVar({ default: 1 }),
+  OTEL_SERVICE_NAME: textVar({ default: undefined }),
 } as const;

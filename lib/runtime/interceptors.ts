@@ -13,42 +13,84 @@ import { wordOfReason } from "./error-code.ts";
 import type { Log } from "./log.ts";
 import { requestIdFrom, requestIdHeader, requestIdKey, requestLogKey } from "./request-context.ts";
 
+/** How a call ended. */
+export interface CallEnd {
+  /** `media.speech.v1.SpeechService/Synthesize`. */
+  readonly rpc: string;
+  /** Undefined when it ended well. */
+  readonly code: Code | undefined;
+  readonly durationMs: number;
+}
+
+/** Is told of the end of each call once. */
+export type OnCallEnd = (end: CallEnd) => void;
+
 /**
  * Server side, outermost: gives every call a request id (the caller's if it is valid), a logger that carries it, and
  * turns whatever a handler throws into an error with our detail. Bugs are logged with their stack and leave as
  * `internal` without a word about them.
  */
-export function serverInterceptor(log: Log): Interceptor {
+export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
   return (next) => async (request) => {
     const requestId = requestIdFrom(request.header.get(requestIdHeader));
-    const callLog = log.child({
-      request_id: requestId,
-      rpc: `${request.service.typeName}/${request.method.name}`,
-    });
+    const rpc = `${request.service.typeName}/${request.method.name}`;
+    const callLog = log.child({ request_id: requestId, rpc });
     request.contextValues.set(requestIdKey, requestId).set(requestLogKey, callLog);
+    const ended = onEnd === undefined ? () => undefined : tellOnce(onEnd, rpc, request.signal);
     try {
       const response = await next(request);
       response.header.set(requestIdHeader, requestId);
-      return response.stream ? withTranslatedErrors(response, request) : response;
+      if (response.stream) return withTranslatedErrors(response, request, ended);
+      ended(undefined);
+      return response;
     } catch (thrown) {
-      throw translate(thrown, request);
+      const error = translate(thrown, request);
+      ended(error.code);
+      throw error;
     }
   };
+}
+
+/** What has not ended when its signal is aborted was cancelled: nobody may ask its stream for more. */
+function tellOnce(onEnd: OnCallEnd, rpc: string, signal: AbortSignal): (code: Code | undefined) => void {
+  const startedMs = performance.now();
+  let told = false;
+  const ended = (code: Code | undefined) => {
+    if (told) return;
+    told = true;
+    onEnd({ rpc, code, durationMs: performance.now() - startedMs });
+  };
+  // It is aborted after every call; making an error for each that ended well would cost more than the call's metrics.
+  const aborted = () => {
+    if (!told) ended(abortError(signal).code);
+  };
+  signal.addEventListener("abort", aborted, { once: true });
+  return ended;
 }
 
 type AnyRequest = Pick<UnaryRequest | StreamRequest, "signal" | "contextValues">;
 
 /** A plain iterator: a generator would cost every frame several promises. */
-function withTranslatedErrors(response: StreamResponse, request: AnyRequest): StreamResponse {
+function withTranslatedErrors(
+  response: StreamResponse,
+  request: AnyRequest,
+  ended: (code: Code | undefined) => void,
+): StreamResponse {
   const source = response.message[Symbol.asyncIterator]();
   const failed = (thrown: unknown): never => {
-    throw translate(thrown, request);
+    const error = translate(thrown, request);
+    ended(error.code);
+    throw error;
+  };
+  const passed = (step: IteratorResult<Message>) => {
+    if (step.done) ended(undefined);
+    return step;
   };
   const message: AsyncIterableIterator<Message> = {
     [Symbol.asyncIterator]() {
       return this;
     },
-    next: () => source.next().catch(failed),
+    next: () => source.next().then(passed, failed),
     return: async () => (await source.return?.()) ?? { done: true, value: undefined },
     throw: async (thrown) => {
       if (source.throw === undefined) throw thrown;

@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import type { ServerResponse } from "node:http";
+import { Agent, get, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
@@ -25,7 +26,7 @@ async function listen(options: Partial<PortListenerOptions> = {}): Promise<PortL
     handle: (request, response) => response.end(`HTTP/${request.httpVersion} ${request.url}`),
     ...options,
   });
-  onTestFinished(() => listener.close(0));
+  onTestFinished(() => listener.close({ timeoutMs: 0 }));
   return listener;
 }
 
@@ -139,6 +140,25 @@ describe("peers that hold connections open", () => {
   });
 });
 
+test("an HTTP/1.1 connection is ended after 500 requests, none of which fails", async () => {
+  const { port } = await listen();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const connections: string[] = [];
+  const ports = new Set<number | undefined>();
+  for (let count = 0; count < 502; count++) {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      get({ host, port, agent }, resolve).on("error", reject);
+    });
+    ports.add(answer.socket.localPort);
+    if (answer.headers.connection === "close") connections.push(`closed with ${count + 1}`);
+    expect(answer.statusCode).toBe(200);
+    await text(answer);
+  }
+  agent.destroy();
+  expect(connections).toEqual(["closed with 500"]);
+  expect(ports.size).toBe(2);
+});
+
 describe("closing", () => {
   test("ends idle, silent and kept connections at once", async () => {
     const listener = await listen();
@@ -149,7 +169,7 @@ describe("closing", () => {
     await once(session, "remoteSettings");
     await waitUntil(() => kept.text.includes("HTTP/1.1 /"));
     const goaway = once(session, "goaway");
-    await listener.close(60_000);
+    await listener.close({ timeoutMs: 60_000 });
     expect((await goaway)[0]).toBe(constants.NGHTTP2_NO_ERROR);
     await waitUntil(() => silent.closed && kept.closed && session.destroyed);
     await expect(fetch(`http://${host}:${listener.port}/`)).rejects.toThrow();
@@ -165,7 +185,7 @@ describe("closing", () => {
     const stream = session.request({ ":path": "/" }).on("error", () => undefined);
     await once(stream, "response");
     await waitUntil(() => busy.text.includes("never ends"));
-    await listener.close(20);
+    await listener.close({ timeoutMs: 20 });
     await waitUntil(() => busy.closed && stream.destroyed);
   });
 });
@@ -199,7 +219,7 @@ describe("over TLS", () => {
       () => undefined,
     );
     await once(socket, "secureConnect");
-    await patient.close(20);
+    await patient.close({ timeoutMs: 20 });
     await waitUntil(() => handshaking.closed && socket.destroyed);
   });
 });

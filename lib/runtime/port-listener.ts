@@ -4,7 +4,11 @@
  * Owns: the listening socket, every connection on it, and their end.
  * 1. A connection is given to a protocol once its first bytes decide: the HTTP/2 preface or anything else.
  * 2. A peer that stays silent is dropped after `peekTimeoutMs`.
- * 3. close() refuses new connections at once, lets running requests end, and drops what is left at its deadline.
+ * 3. From startDraining() on clients are asked to leave: HTTP/1.1 by `Connection: close`, HTTP/2 by a GOAWAY that names
+ *    the last stream taken, so that its client knows which ones have not begun. (Node can't send one that refuses none.)
+ *    Sessions that begin later are served until close().
+ * 4. close() refuses new connections at once, lets running requests end, ends what is quiet (http1-connections.ts),
+ *    and drops what is left at its deadline.
  */
 import { once } from "node:events";
 import {
@@ -15,6 +19,7 @@ import {
 } from "node:http";
 import {
   createServer as createHttp2Server,
+  type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type ServerHttp2Session,
@@ -26,6 +31,7 @@ import {
   type Server as TcpServer,
 } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { Http1Connections } from "./http1-connections.ts";
 
 /** A request of either protocol. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -51,32 +57,40 @@ export interface PortListenerOptions {
 /** An open port. */
 export interface PortListener {
   readonly port: number;
-  /** Stops listening, ends idle connections, waits for busy ones up to `timeoutMs`, then drops them. */
-  close(timeoutMs: number): Promise<void>;
+  /** Asks clients to leave, and goes on serving those that don't. */
+  startDraining(): void;
+  /** Stops listening, ends connections that are quiet, waits for others up to `timeoutMs`, then drops them. */
+  close(options: CloseOptions): Promise<void>;
 }
 
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-const idleSweepMs = 50;
+/** How a port is closed. */
+export interface CloseOptions {
+  /** How long a connection of HTTP/1.1 must have been without a request before it is ended; 0 unless given. */
+  readonly quietMs?: number;
+  readonly timeoutMs: number;
+}
 
+/** After so many requests an HTTP/1.1 connection is ended, with the answer to the last. */
+const maxRequestsPerConnection = 500;
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 /** Opens the port. Rejects when it can't be bound (in use, no such address, not permitted). */
 export async function listenOnPort(options: PortListenerOptions): Promise<PortListener> {
   const peekTimeoutMs = options.peekTimeoutMs ?? 10_000;
   const idleTimeoutMs = options.idleTimeoutMs ?? 75_000;
-  const http1 = startHttp1(options, idleTimeoutMs);
+  const http1Connections = new Http1Connections();
+  const http1 = startHttp1(options, idleTimeoutMs, http1Connections);
   const sessions = new Set<ServerHttp2Session>();
-  const http2 = createHttp2Server({}, options.handle);
-  http2.on("session", (session) => {
-    sessions.add(session);
-    session.setTimeout(idleTimeoutMs, () => session.close());
-    session.once("close", () => sessions.delete(session));
-  });
+  const http2 = startHttp2(options, idleTimeoutMs, sessions);
 
   const undecided = new Set<Socket>();
   const dispatch = (socket: Socket) => {
     undecided.add(socket);
     decideProtocol(socket, peekTimeoutMs, (isHttp2) => {
       undecided.delete(socket);
-      if (isHttp2 !== undefined) (isHttp2 ? http2 : http1).emit("connection", socket);
+      if (isHttp2 === undefined) return;
+      if (!isHttp2) http1Connections.add(socket);
+      (isHttp2 ? http2 : http1).emit("connection", socket);
     });
   };
   const sockets = new Set<Socket>();
@@ -88,17 +102,20 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
 
   return {
     port: (server.address() as AddressInfo).port,
-    async close(timeoutMs) {
+    startDraining() {
+      http1Connections.startDraining();
+      for (const session of sessions) session.close();
+    },
+    async close({ quietMs = 0, timeoutMs }) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of undecided) socket.destroy();
       for (const session of sessions) session.close();
-      const sweep = setInterval(() => http1.closeIdleConnections(), idleSweepMs);
-      http1.closeIdleConnections();
+      const stopEnding = http1Connections.endQuiet(quietMs);
       const drop = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, timeoutMs);
       await closed;
-      clearInterval(sweep);
+      stopEnding();
       clearTimeout(drop);
       http1.close();
       http2.close();
@@ -106,16 +123,37 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
   };
 }
 
-function startHttp1(options: PortListenerOptions, keepAliveTimeout: number): HttpServer {
+function startHttp1(
+  options: PortListenerOptions,
+  keepAliveTimeout: number,
+  connections: Http1Connections,
+): HttpServer {
   const headersTimeout = options.headersTimeoutMs ?? 20_000;
   const connectionsCheckingInterval = Math.ceil(headersTimeout / 4);
   const http1 = createHttp1Server(
     { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, noDelay: true },
-    options.handle,
+    (request, response) => {
+      connections.begin(request, response);
+      options.handle(request, response);
+    },
   );
-  // A server that never listens tracks no connections: its timeouts and closeIdleConnections() would do nothing.
+  // A kept connection stays with its replica: now and then its client has to choose anew.
+  http1.maxRequestsPerSocket = maxRequestsPerConnection;
+  // A server that never listens tracks no connections: its timeouts would do nothing.
   http1.emit("listening");
   return http1;
+}
+
+function startHttp2(
+  options: PortListenerOptions,
+  idleTimeoutMs: number,
+  sessions: Set<ServerHttp2Session>,
+): Http2Server {
+  return createHttp2Server({}, options.handle).on("session", (session) => {
+    sessions.add(session);
+    session.setTimeout(idleTimeoutMs, () => session.close());
+    session.once("close", () => sessions.delete(session));
+  });
 }
 
 function createServer(

@@ -31,11 +31,17 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   readiness: Readiness;
   /** Origins whose pages may call over Connect and gRPC-Web; none unless given. */
   corsOrigins?: readonly string[];
+  /** Answers `GET /metrics`; false for all else. No metrics unless given. */
+  metrics?: ((request: NodeRequest, response: NodeResponse) => boolean) | undefined;
   log: Log;
 }
 
-/** How a server goes down: unready but accepting for `delayMs`, then at most `timeoutMs` for what still runs. */
+/** How a server goes down: unready but accepting at first, then at most `timeoutMs` for what still runs. */
 export interface DrainOptions {
+  /**
+   * How long it goes on accepting, and how long it leaves a connection open whose client was not told to leave; longer
+   * than clients keep connections that they don't use.
+   */
   delayMs: number;
   timeoutMs: number;
 }
@@ -50,7 +56,7 @@ export interface RpcServer {
 
 /**
  * Serves RPCs on one port: Connect and gRPC-Web over HTTP/1.1 and HTTP/2, gRPC over HTTP/2, reflection,
- * grpc.health.v1, and `/healthz` and `/readyz` for probes.
+ * grpc.health.v1, `/healthz` and `/readyz` for probes, and `/metrics`.
  */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const health = new ProcessHealth(options.readiness);
@@ -65,14 +71,15 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     },
     options.limits ?? defaultMessageLimits,
     options.log,
-    (request, response) => answerOther(health, request, response),
+    (request, response) => {
+      if (!options.metrics?.(request, response)) answerOther(health, request, response);
+    },
   );
   const listener = await listenOnPort({
     host: options.host,
     port: options.port,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     handle(request, response) {
-      if (health.draining && request.httpVersionMajor === 1) response.setHeader("connection", "close");
       if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
     },
   });
@@ -81,8 +88,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     health,
     async drain({ delayMs, timeoutMs }) {
       health.startDraining();
+      listener.startDraining();
       if (delayMs > 0) await delay(delayMs);
-      await listener.close(timeoutMs);
+      await listener.close({ quietMs: delayMs, timeoutMs });
     },
   };
 }

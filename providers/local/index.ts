@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
-import type { ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "../contract.ts";
+import type { EnginePool, ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "../contract.ts";
 import { createImageAdapter, type ImagePool } from "./image.ts";
 import { createImagePool } from "./image-pool.ts";
 import { SegmentPool } from "./segment-pool.ts";
@@ -59,10 +59,15 @@ export function createLocalProvider(options: LocalProviderOptions = {}): LocalPr
     image: createImageAdapter({ pool: imagePool, maxWaiting: maxWaitingImages, randomSeed }),
     pool,
     imagePool,
+    enginePools: () => [figuresOf("speech", pool), figuresOf("image", imagePool)],
     close: async () => {
       await Promise.all([pool.close(), imagePool.close()]);
     },
   };
+}
+
+function figuresOf(name: string, { running, waiting, completed }: Omit<EnginePool, "name">): EnginePool {
+  return { name, running, waiting, completed };
 }
 
 /** The engine that is part of the product: no key, no network. */

@@ -7,6 +7,7 @@ import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_serv
 import { pendingMigrations } from "../../lib/database/migrate.ts";
 import type { EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
+import { groups } from "../../lib/events/topics.ts";
 import {
   createKeyAuthenticator,
   type KeyAuthenticator,
@@ -19,6 +20,11 @@ import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Metrics } from "../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
+import { watchConsumer } from "../../lib/telemetry/metrics-events.ts";
+import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { createCreditHandlers } from "./credit-rpc.ts";
 import { translateDatabaseErrors } from "./database-errors.ts";
@@ -26,6 +32,7 @@ import { createInternalHandlers, findPrincipal } from "./internal-rpc.ts";
 import { accountMigrations } from "./migrations.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
 import { createMoneyCounters, type MoneyFigures, readMoneyFigures } from "./money-figures.ts";
+import { watchMoney } from "./money-metrics.ts";
 import {
   createProviderKeyHandlers,
   createResolveHandlers,
@@ -54,7 +61,10 @@ export interface AccountServiceOptions {
   providerKeys: ProviderKeyOptions;
   log: Log;
   verifyToken: TokenVerifier;
+  metrics?: Metrics | undefined;
   clock?: Clock;
+  /** Records nothing unless given. */
+  tracer?: Tracer;
 }
 
 /** The account service, to be put on a port or called in this process. */
@@ -80,13 +90,24 @@ export interface AccountService {
 /** The account service on a database. */
 export function createAccountService(options: AccountServiceOptions): AccountService {
   const { database, log, verifyToken, limits, providerKeys, clock = systemClock } = options;
+  const { tracer = silentTracer } = options;
   const counters = createMoneyCounters();
   const money = { database, counters, log, clock, ...limits };
   let background: MoneyBackground | undefined;
+  const moneyFigures = () => readMoneyFigures(database, counters);
+  if (options.metrics !== undefined) {
+    watchConsumer(options.metrics, groups.account, () => background?.consumer);
+    watchMoney(options.metrics, { moneyCounters: counters, moneyFigures }, log);
+  }
   const lookUpKey: KeyLookUp = (keyHash) => findPrincipal(database, keyHash);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
   const identity = createIdentityInterceptor({ audience: "account", authenticateKey, verifyToken, clock });
-  const interceptors = [serverInterceptor(log), translateDatabaseErrors, identity];
+  const interceptors = [
+    serverInterceptor(log, measureCalls(options.metrics)),
+    translateDatabaseErrors,
+    identity,
+    traceIncomingCalls(tracer),
+  ];
   return {
     services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
     routes(router) {
@@ -105,12 +126,12 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     },
     lookUpKey,
     authenticateKey,
-    moneyFigures: () => readMoneyFigures(database, counters),
+    moneyFigures,
     get consumer() {
       return background?.consumer;
     },
     start() {
-      background ??= startMoneyBackground({ ...money, bus: options.bus });
+      background ??= startMoneyBackground({ ...money, bus: options.bus, tracer });
     },
     stop: async () => background?.stop(),
   };

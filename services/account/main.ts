@@ -11,6 +11,9 @@ import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
 import { createSealer } from "../../lib/secrets/seal.ts";
+import { watchPools } from "../../lib/telemetry/metrics-database.ts";
+import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { builtInProviders } from "../../providers/registry.ts";
 import { type AccountService, createAccountService } from "./account-service.ts";
 import { bootstrapAccount, type FirstAccount } from "./bootstrap.ts";
@@ -30,9 +33,12 @@ async function start(): Promise<RunningProcess> {
   const connection = kafkaConnection(config);
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
   const log = createLog({ name: "account", level: config.LOG_LEVEL });
+  const tracing = await openTracing(config, "account", log);
+  const metrics = openMetrics(log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const { schema } = accountMigrations;
-  const database = connectDatabase<AccountTables>({ url: config.DATABASE_URL, schema, log });
+  const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
+  const database = connectDatabase<AccountTables>({ url, schema, log, watch });
   const bus = createKafkaBus({ connection, clientId: "account", log });
   const account = createAccountService({
     database,
@@ -40,16 +46,17 @@ async function start(): Promise<RunningProcess> {
     limits: accountLimits(config),
     providerKeys: { sealer, providerSlugs },
     log,
+    metrics,
+    tracer: tracing.tracer,
     verifyToken: createTokenVerifier(keys),
   });
   const server = await startRpcServer({
+    ...account,
     host: config.HOST,
     port: config.PORT,
-    services: account.services,
-    routes: account.routes,
-    readiness: account.readiness,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
+    metrics: metrics.answer,
     log,
   });
   const stopping = new AbortController();
@@ -63,6 +70,7 @@ async function start(): Promise<RunningProcess> {
     await bus.close();
     await bootstrapping;
     await database.destroy();
+    await tracing.close();
   };
   void account.consumer?.failed.then(stop).finally(() => process.exit(1));
   return { log, stop };

@@ -2,6 +2,7 @@ import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consum
 import type { Bus } from "../../lib/events/bus.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
 import { applyEvents, isPoison } from "./apply-events.ts";
 import { startBackgroundTask } from "./background-task.ts";
 import { pruneHolds } from "./prune-holds.ts";
@@ -14,6 +15,7 @@ export interface MoneyBackgroundOptions extends SettlementOptions {
   readonly clock: Clock;
   readonly holdGraceMs: number;
   readonly retentionDays: number;
+  readonly tracer?: Tracer;
 }
 
 /** What goes on beside the calls. */
@@ -31,7 +33,7 @@ const maxBatchMessages = 200;
 
 /** Begins to apply events, to publish what is due and to forget old holds. A bus that is away is waited for. */
 export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBackground {
-  const { bus, clock, log, retentionDays } = options;
+  const { bus, clock, log, retentionDays, tracer = silentTracer } = options;
   const consumer = consumeEvents({
     bus,
     group: groups.account,
@@ -39,6 +41,7 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
     clock,
     maxAgeMs: maxEventAgeMs(retentionDays),
     maxBatchMessages,
+    tracer,
     apply: (events) => applyEvents(options, events),
     isPoison,
   });

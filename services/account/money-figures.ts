@@ -25,8 +25,12 @@ export interface MoneyCounters {
 export interface MoneyFigures extends Readonly<MoneyCounters> {
   /** Holds of requests that have not ended. */
   readonly openHolds: number;
+  /** Those of them that are past their deadline and grace: no process has told how they ended. */
+  readonly overdueHolds: number;
   /** Settled holds whose event was not met on the topic yet. */
   readonly unseenHolds: number;
+  /** How long ago the oldest of them was settled, seconds; 0 without one. */
+  readonly oldestUnseenS: number;
 }
 
 /** Counters that stand at zero. */
@@ -48,13 +52,26 @@ export async function readMoneyFigures(
   database: AccountDatabase,
   counters: MoneyCounters,
 ): Promise<MoneyFigures> {
-  const { open, unseen } = await database
+  const { open, overdue, unseen, oldest } = await database
     .selectFrom("hold")
     .select([
       sql<bigint>`count(*) FILTER (WHERE state = 'open')`.as("open"),
+      // A hold is published as lost from its deadline and grace on, and its next time is behind that.
+      sql<bigint>`count(*) FILTER (WHERE state = 'open' AND (publish_count > 0 OR publish_due_at <= now()))`.as(
+        "overdue",
+      ),
       sql<bigint>`count(*) FILTER (WHERE state = 'settled')`.as("unseen"),
+      sql<
+        number | null
+      >`extract(epoch FROM now() - min(closed_at) FILTER (WHERE state = 'settled'))::float8`.as("oldest"),
     ])
     .where("publish_due_at", "is not", null)
     .executeTakeFirstOrThrow();
-  return { ...counters, openHolds: Number(open), unseenHolds: Number(unseen) };
+  return {
+    ...counters,
+    openHolds: Number(open),
+    overdueHolds: Number(overdue),
+    unseenHolds: Number(unseen),
+    oldestUnseenS: Math.max(0, oldest ?? 0),
+  };
 }

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   createPayer,
@@ -207,6 +208,24 @@ test("the figures tell of holds that are open and unseen", async () => {
   await settleMet(settling, [real(met, 1n)]);
   const { openHolds, unseenHolds } = await readMoneyFigures(database, settling.counters);
   expect([openHolds - before.openHolds, unseenHolds - before.unseenHolds]).toEqual([1, 1]);
+});
+
+test("the figures tell how old what is unseen is, and which holds no process has ended in time", async () => {
+  const [late, told] = [await hold(1n), await hold(1n)];
+  await settleTold(settling, [real(told, 1n)]);
+  const before = await readMoneyFigures(database, settling.counters);
+  await sql`UPDATE hold SET publish_due_at = now() WHERE id = ${late}`.execute(database);
+  await sql`UPDATE hold SET closed_at = now() - interval '1 hour' WHERE id = ${told}`.execute(database);
+  const { overdueHolds, oldestUnseenS } = await readMoneyFigures(database, settling.counters);
+  expect(overdueHolds - before.overdueHolds).toBe(1);
+  expect(oldestUnseenS).toBeGreaterThanOrEqual(3600);
+  expect(before.oldestUnseenS).toBeLessThan(3600);
+  // Its next time lies ahead once it was published; it is overdue all the same.
+  await sql`UPDATE hold SET publish_due_at = now() + interval '1 hour', publish_count = 1 WHERE id = ${late}`.execute(
+    database,
+  );
+  const published = await readMoneyFigures(database, settling.counters);
+  expect(published.overdueHolds - before.overdueHolds).toBe(1);
 });
 
 describe("an event can't be settled", () => {

@@ -105,7 +105,7 @@ export async function* generate(
   const { limits, clock } = dependencies;
   const deadlineMs = clock.nowMs() + limits.timeoutMs;
   const deadline = new Deadline(signal, limits.timeoutMs);
-  const record = new GenerationRecord(request, dependencies.paid);
+  const record = new GenerationRecord(request, dependencies.paid, attribution.span);
   const generation: Generation = { generationId, dependencies, deadline, deadlineMs, signal, log, record };
   let paid: PaidRequest | undefined;
   let outputs: Drawing["outputs"] | undefined;

@@ -3,8 +3,10 @@ import type { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import type { Span } from "../../lib/runtime/span.ts";
 import { type AttemptRecord, endAttempt } from "../../providers/attempt.ts";
 import { toProtoAttempt, toProtoTokens } from "../../providers/attempt-event.ts";
+import { AttemptSpans } from "../../providers/attempt-span.ts";
 import type { Candidate } from "../../providers/candidate.ts";
 import type { ImageEndpoint } from "../../providers/catalog.ts";
 import type { TokenUsage } from "../../providers/contract.ts";
@@ -23,6 +25,7 @@ export interface GenerationOutcome {
 export class GenerationRecord {
   readonly #clock: Clock;
   readonly #byokFeePercent: number;
+  readonly #spans: AttemptSpans;
   readonly #request: ImageRequest;
   #attempts: readonly AttemptRecord<Candidate<ImageEndpoint>>[] = [];
   #usage: TokenUsage | undefined;
@@ -32,7 +35,8 @@ export class GenerationRecord {
   #pixels = 0;
   #megapixels = 0;
 
-  constructor(request: ImageRequest, paid: Pick<PaidRequests, "clock" | "byokFeePercent">) {
+  constructor(request: ImageRequest, paid: Pick<PaidRequests, "clock" | "byokFeePercent">, span?: Span) {
+    this.#spans = new AttemptSpans(span, "image");
     this.#request = request;
     this.#clock = paid.clock;
     this.#byokFeePercent = paid.byokFeePercent;
@@ -46,11 +50,14 @@ export class GenerationRecord {
   /** An attempt has lost, or has its first output. */
   attempted(record: AttemptRecord<Candidate<ImageEndpoint>>): void {
     this.#attempts = [...this.#attempts, record];
+    this.#spans.attempted(record);
   }
 
   /** All attempts as they ended, in place of what was told before. */
   allEnded(attempts: readonly AttemptRecord<Candidate<ImageEndpoint>>[]): void {
     this.#attempts = attempts;
+    const last = attempts.at(-1);
+    if (last !== undefined) this.#spans.ended(last);
   }
 
   /** The tokens that the upstream reported for the whole answer. */
@@ -74,6 +81,7 @@ export class GenerationRecord {
   end({ outcome, reason }: GenerationOutcome): PaidRequestEnd {
     const last = this.#attempts.at(-1);
     if (last === undefined) return undefined;
+    this.#spans.ended({ outcome, reason }, this.#usage);
     const listPriceNanoUsd = this.#images === 0 ? 0n : this.#priceAt(last.endpoint);
     const attempts = this.#attempts.map((record) =>
       record.outcome === Outcome.UNSPECIFIED ? endAttempt(record, { outcome, reason }, this.#clock) : record,

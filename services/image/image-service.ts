@@ -13,9 +13,14 @@ import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Metrics } from "../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
+import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import type { Catalog } from "../../providers/catalog.ts";
 import { EndpointHealth } from "../../providers/endpoint-health.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
+import { watchBreakers } from "../../providers/upstream-metrics.ts";
 import type { GenerateDependencies, GenerationLimits } from "./generate.ts";
 import { PixelBudget } from "./pixel-budget.ts";
 import { loadReferences } from "./references.ts";
@@ -36,7 +41,10 @@ export interface ImageServiceOptions {
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
+  /** Records nothing unless given. */
+  readonly tracer?: Tracer;
 }
 
 /** The image service, to be put on a port or called in this process. */
@@ -58,7 +66,7 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
     log,
     clock = systemClock,
   } = options;
-  const { catalog } = options;
+  const { catalog, tracer = silentTracer } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const identity = createIdentityInterceptor({ audience: "image", authenticateKey, verifyToken, clock });
   const counted = createLimitInterceptor({
@@ -66,10 +74,12 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
     methods: [ImageService.method.generate],
   });
   const budget = new PixelBudget();
+  const health = new EndpointHealth({ clock });
+  if (options.metrics !== undefined) watchBreakers(options.metrics, offered.imageModels(), health);
   const dependencies: GenerateDependencies = {
     catalog,
     providers,
-    health: new EndpointHealth({ clock }),
+    health,
     limits,
     paid,
     budget,
@@ -79,7 +89,12 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
   const messageLimits = imageMessageLimits(options.maxBodyBytes);
   return {
     services: [ImageService],
-    routes: imageRoutes(dependencies, messageLimits, [serverInterceptor(log), identity, counted]),
+    routes: imageRoutes(dependencies, messageLimits, [
+      serverInterceptor(log, measureCalls(options.metrics)),
+      identity,
+      traceIncomingCalls(tracer),
+      counted,
+    ]),
     async readiness() {
       return offered.imageModels().length > 0 ? [] : ["no image model: every provider is off"];
     },

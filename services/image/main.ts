@@ -6,27 +6,35 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
+import { watchEngines } from "../../providers/upstream-metrics.ts";
 import { drainTimeoutMs, generationSettings, readImageConfig } from "./config.ts";
 import { createImageService } from "./image-service.ts";
 
 await runProcess(async () => {
   const config = readImageConfig();
   const log = createLog({ name: "image", level: config.LOG_LEVEL });
+  const tracing = await openTracing(config, "image", log);
   const guard = createAddressGuard({ allowedCidrs: config.REFERENCE_ALLOWED_CIDRS });
   const fetchReference = createGuardedFetch({ guard });
+  const metrics = openMetrics(log);
   const offer = await openProviders({
     environment: config.environment,
     catalogDirectory: config.CATALOG_DIR,
     log,
   });
-  const connections = await openGenerationProcess(config, "image", log);
+  const connections = await openGenerationProcess(config, "image", log, metrics);
+  watchEngines(metrics, offer.providers);
   const image = createImageService({
     ...offer,
     ...connections,
     ...generationSettings(config),
     fetchReference,
     log,
+    metrics,
+    tracer: tracing.tracer,
   });
   const server = await startRpcServer({
     ...image,
@@ -34,6 +42,7 @@ await runProcess(async () => {
     port: config.PORT,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
+    metrics: metrics.answer,
     log,
   });
   logListening(log, "rpc", config.HOST, server.port);
@@ -44,6 +53,7 @@ await runProcess(async () => {
       await connections.close();
       await offer.close();
       await fetchReference.close();
+      await tracing.close();
     },
   };
 });

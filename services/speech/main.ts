@@ -4,26 +4,40 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
+import { watchEngines } from "../../providers/upstream-metrics.ts";
 import { drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
 import { createSpeechService } from "./speech-service.ts";
 
 await runProcess(async () => {
   const config = readSpeechConfig();
   const log = createLog({ name: "speech", level: config.LOG_LEVEL });
+  const tracing = await openTracing(config, "speech", log);
+  const metrics = openMetrics(log);
   const offer = await openProviders({
     environment: config.environment,
     catalogDirectory: config.CATALOG_DIR,
     log,
   });
-  const connections = await openGenerationProcess(config, "speech", log);
-  const speech = createSpeechService({ ...offer, ...connections, limits: synthesisLimits(config), log });
+  const connections = await openGenerationProcess(config, "speech", log, metrics);
+  watchEngines(metrics, offer.providers);
+  const speech = createSpeechService({
+    ...offer,
+    ...connections,
+    limits: synthesisLimits(config),
+    log,
+    metrics,
+    tracer: tracing.tracer,
+  });
   const server = await startRpcServer({
     ...speech,
     host: config.HOST,
     port: config.PORT,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
+    metrics: metrics.answer,
     log,
   });
   logListening(log, "rpc", config.HOST, server.port);
@@ -33,6 +47,7 @@ await runProcess(async () => {
       await server.drain({ delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) });
       await connections.close();
       await offer.close();
+      await tracing.close();
     },
   };
 });

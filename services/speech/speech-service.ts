@@ -11,9 +11,14 @@ import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Metrics } from "../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
+import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import type { Catalog } from "../../providers/catalog.ts";
 import { EndpointHealth } from "../../providers/endpoint-health.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
+import { watchBreakers } from "../../providers/upstream-metrics.ts";
 import { speechRoutes } from "./rpc.ts";
 import type { SynthesisLimits } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
@@ -29,7 +34,10 @@ export interface SpeechServiceOptions {
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
   readonly log: Log;
+  readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
+  /** Records nothing unless given. */
+  readonly tracer?: Tracer;
 }
 
 /** The speech service, to be put on a port or called in this process. */
@@ -42,7 +50,7 @@ export interface RunnableSpeechService {
 /** The speech service over the providers of this process. */
 export function createSpeechService(options: SpeechServiceOptions): RunnableSpeechService {
   const { providers, limits, paid, authenticateKey, verifyToken, log, clock = systemClock } = options;
-  const { catalog } = options;
+  const { catalog, tracer = silentTracer } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const identity = createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken, clock });
   const counted = createLimitInterceptor({
@@ -50,11 +58,13 @@ export function createSpeechService(options: SpeechServiceOptions): RunnableSpee
     methods: [SpeechService.method.synthesize],
   });
   const health = new EndpointHealth({ clock });
+  if (options.metrics !== undefined) watchBreakers(options.metrics, offered.speechModels(), health);
   return {
     services: [SpeechService],
     routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock, paid }, [
-      serverInterceptor(log),
+      serverInterceptor(log, measureCalls(options.metrics)),
       identity,
+      traceIncomingCalls(tracer),
       counted,
     ]),
     async readiness() {

@@ -3,8 +3,10 @@ import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { codePoints } from "../../lib/generation/code-points.ts";
 import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import type { Span } from "../../lib/runtime/span.ts";
 import { type AttemptRecord, endAttempt } from "../../providers/attempt.ts";
 import { toProtoAttempt, toProtoTokens } from "../../providers/attempt-event.ts";
+import { AttemptSpans } from "../../providers/attempt-span.ts";
 import type { Candidate } from "../../providers/candidate.ts";
 import type { SpeechEndpoint } from "../../providers/catalog.ts";
 import type { AudioFormat, TokenUsage } from "../../providers/contract.ts";
@@ -22,12 +24,19 @@ export interface SynthesisEnd {
 export class SynthesisRecord {
   readonly #clock: Clock;
   readonly #byokFeePercent: number;
+  readonly #spans: AttemptSpans;
   readonly #input: string;
   readonly #usable: UsableAudio;
   #attempts: readonly AttemptRecord<Candidate<SpeechEndpoint>>[] = [];
   #usage: () => TokenUsage | undefined = () => undefined;
 
-  constructor(input: string, format: AudioFormat, paid: Pick<PaidRequests, "clock" | "byokFeePercent">) {
+  constructor(
+    input: string,
+    format: AudioFormat,
+    paid: Pick<PaidRequests, "clock" | "byokFeePercent">,
+    span?: Span,
+  ) {
+    this.#spans = new AttemptSpans(span, "speech");
     this.#input = input;
     this.#usable = new UsableAudio(format);
     this.#clock = paid.clock;
@@ -37,11 +46,14 @@ export class SynthesisRecord {
   /** An attempt has lost, or has its first output. */
   attempted(record: AttemptRecord<Candidate<SpeechEndpoint>>): void {
     this.#attempts = [...this.#attempts, record];
+    this.#spans.attempted(record);
   }
 
   /** All attempts as they ended, in place of what was told before. */
   allEnded(attempts: readonly AttemptRecord<Candidate<SpeechEndpoint>>[]): void {
     this.#attempts = attempts;
+    const last = attempts.at(-1);
+    if (last !== undefined) this.#spans.ended(last);
   }
 
   /** Where the winner tells the tokens used. */
@@ -62,6 +74,7 @@ export class SynthesisRecord {
     const last = this.#attempts.at(-1);
     if (last === undefined) return undefined;
     const usage = this.#usage();
+    this.#spans.ended({ outcome, reason }, usage);
     const inputCharacters = codePoints(this.#input);
     const listPriceNanoUsd = this.#usable.usable ? priceOf(last.endpoint, inputCharacters, usage) : 0n;
     const attempts = this.#attempts.map((record) =>

@@ -91,7 +91,7 @@ export async function* synthesize(
   const { limits, clock } = dependencies;
   const deadline = new Deadline(signal, limits.timeoutMs, limits.idleTimeoutMs);
   const deadlineMs = clock.nowMs() + limits.timeoutMs;
-  const record = new SynthesisRecord(request.input, request.format, dependencies.paid);
+  const record = new SynthesisRecord(request.input, request.format, dependencies.paid, attribution.span);
   const generation: Generation = { generationId, dependencies, deadline, deadlineMs, signal, log, record };
   let paid: PaidRequest | undefined;
   let voice: Voice | undefined;

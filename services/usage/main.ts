@@ -13,6 +13,9 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { watchPools } from "../../lib/telemetry/metrics-database.ts";
+import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { readUsageConfig, type UsageConfig } from "./config.ts";
 import { usageMigrations } from "./migrations.ts";
 import type { UsageTables } from "./store.ts";
@@ -22,14 +25,23 @@ await runProcess(async () => {
   const config = readUsageConfig();
   const connection = kafkaConnection(config);
   const log = createLog({ name: "usage", level: config.LOG_LEVEL });
+  const tracing = await openTracing(config, "usage", log);
+  const metrics = openMetrics(log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const account = await accountClient(config);
   const { schema } = usageMigrations;
-  const database = connectDatabase<UsageTables>({ url: config.DATABASE_URL, schema, log });
+  const database = connectDatabase<UsageTables>({
+    url: config.DATABASE_URL,
+    schema,
+    log,
+    watch: watchPools(metrics),
+  });
   const bus = createKafkaBus({ connection, clientId: "usage", log });
   const usage = createUsageService({
     database,
     log,
+    metrics,
+    tracer: tracing.tracer,
     bus,
     verifyToken: createTokenVerifier(keys),
     authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
@@ -43,6 +55,7 @@ await runProcess(async () => {
     readiness: usage.readiness,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
+    metrics: metrics.answer,
     log,
   });
   usage.start();
@@ -52,6 +65,7 @@ await runProcess(async () => {
     await Promise.all([server.drain(drain), usage.stop()]);
     await bus.close();
     await database.destroy();
+    await tracing.close();
   };
   void usage.consumer?.failed.then(() => stop()).finally(() => process.exit(1));
   return { log, stop };

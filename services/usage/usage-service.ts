@@ -18,6 +18,11 @@ import {
   type MessageLimits,
   type RegisterRoutes,
 } from "../../lib/runtime/rpc-handler.ts";
+import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Metrics } from "../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
+import { watchConsumer } from "../../lib/telemetry/metrics-events.ts";
+import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
 import { type Pruner, startPruner } from "./prune.ts";
@@ -34,7 +39,10 @@ export interface UsageServiceOptions {
   readonly bus: Bus;
   /** How many whole days records are kept after the one they are counted on. */
   readonly retentionDays: number;
+  readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
+  /** Records nothing unless given. */
+  readonly tracer?: Tracer;
 }
 
 /** The usage service, to be put on a port or called in this process. */
@@ -66,10 +74,17 @@ export function maxEventAgeMs(retentionDays: number): number {
 /** The usage service on a database and a bus. */
 export function createUsageService(options: UsageServiceOptions): RunnableUsageService {
   const { database, log, verifyToken, authenticateKey, bus, retentionDays, clock = systemClock } = options;
+  const { tracer = silentTracer } = options;
   const identity = createIdentityInterceptor({ audience: "usage", authenticateKey, verifyToken, clock });
-  const interceptors = [serverInterceptor(log), translateDatabaseErrors, identity];
+  const interceptors = [
+    serverInterceptor(log, measureCalls(options.metrics)),
+    translateDatabaseErrors,
+    identity,
+    traceIncomingCalls(tracer),
+  ];
   let consumer: EventConsumer | undefined;
   let pruner: Pruner | undefined;
+  if (options.metrics !== undefined) watchConsumer(options.metrics, groups.usage, () => consumer);
   return {
     services: [UsageService, UsageAdminService],
     routes(router) {
@@ -91,6 +106,7 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
         clock,
         maxAgeMs: maxEventAgeMs(retentionDays),
         maxBatchMessages,
+        tracer,
         apply: (events, signal) => recordEvents(database, events, signal),
         isPoison: isDataFault,
       });

@@ -9,6 +9,7 @@ import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
+import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import {
@@ -23,6 +24,7 @@ import { systemClock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import { createLog, silentLog } from "../../lib/runtime/log.ts";
+import { type DestinationHandlers, destinationRoutes } from "./destination-routes.ts";
 import { type AccountHandlers, accountRoutes } from "./fake-account.ts";
 import { type UsageHandlers, usageRoutes } from "./fake-usage.ts";
 import { speechRoutes } from "./speech-server.ts";
@@ -43,6 +45,7 @@ export interface GatewayServerOptions {
   imageTransport?: Transport;
   usageHandlers?: UsageHandlers;
   accountHandlers?: AccountHandlers;
+  destinationHandlers?: DestinationHandlers;
   /** Instead of the clients of what is played in this process. */
   clients?: Partial<GatewayClients>;
   settings?: Partial<GatewaySettings>;
@@ -103,6 +106,7 @@ function playedClients(options: GatewayServerOptions): GatewayClients {
   const speech = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
   const image = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
   const account = createLocalTransport(accountRoutes(options.accountHandlers));
+  const destination = createLocalTransport(destinationRoutes(options.destinationHandlers));
   return {
     speech: createRpcClient(SpeechService, speech),
     image: createRpcClient(ImageService, image),
@@ -110,6 +114,7 @@ function playedClients(options: GatewayServerOptions): GatewayClients {
     keys: createRpcClient(KeyService, account),
     credits: createRpcClient(CreditService, account),
     providerKeys: createRpcClient(ProviderKeyService, account),
+    destinations: createRpcClient(DestinationService, destination),
     authenticate: options.authenticate ?? authenticateTestKey,
   };
 }

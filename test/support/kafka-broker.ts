@@ -1,11 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { brokerJarsFolder, hasBrokerJars, javaProgram } from "../../commands/broker-jars.ts";
+import { brokerJarsFolder } from "../../commands/broker-jars.ts";
 
 /** Where a broker listens, each `host:port`. */
 export interface KafkaAddresses {
@@ -41,17 +39,9 @@ export interface KafkaOwnerOptions {
   readonly advertisedPort?: number;
 }
 
-const ownProgram = fileURLToPath(new URL("./kafka-owner.ts", import.meta.url));
+export { kafkaUnavailable } from "../../commands/kafka-server.ts";
 
-/** Why no broker can run here, in one line; undefined when one can. */
-export function kafkaUnavailable(): string | undefined {
-  if (!hasBrokerJars(brokerJarsFolder())) return "no Kafka broker: run npm run broker:fetch";
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  const hasJava = isAbsolute(javaProgram())
-    ? existsSync(javaProgram())
-    : folders.some((folder) => existsSync(join(folder, javaProgram())));
-  return hasJava ? undefined : "no Kafka broker: Java is missing";
-}
+const ownProgram = fileURLToPath(new URL("./kafka-owner.ts", import.meta.url));
 
 /** Starts a broker that ends with this process, even if this one is killed. */
 export async function startKafkaBroker(options: Omit<KafkaOwnerOptions, "jars"> = {}): Promise<KafkaBroker> {

@@ -1,3 +1,5 @@
+import { kafkaServerProperties } from "../../commands/kafka-server.ts";
+
 /** Ports of a broker; the secured ones only where asked for. */
 export interface KafkaPorts {
   readonly controller: number;
@@ -23,62 +25,20 @@ export const kafkaUsers = { service: "service-secret", guest: "guest-secret" } a
 /** Password of the broker's key store. */
 export const keyStorePassword = "key-store";
 
-const base = {
-  "process.roles": "broker,controller",
-  "node.id": "1",
-  "controller.listener.names": "CONTROLLER",
-  "inter.broker.listener.name": "PLAIN",
-  "auto.create.topics.enable": "false",
-  "offsets.topic.replication.factor": "1",
-  "offsets.topic.num.partitions": "3",
-  "transaction.state.log.replication.factor": "1",
-  "transaction.state.log.min.isr": "1",
-  "transaction.state.log.num.partitions": "3",
-  "group.initial.rebalance.delay.ms": "0",
-  "group.min.session.timeout.ms": "1000",
-  "log.cleaner.dedupe.buffer.size": "16777216",
-  "log.segment.bytes": "16777216",
-  "num.network.threads": "2",
-  "num.io.threads": "4",
-  "broker.session.timeout.ms": "2000",
-  "broker.heartbeat.interval.ms": "500",
-};
-
-const protocols = {
-  CONTROLLER: "PLAINTEXT",
-  PLAIN: "PLAINTEXT",
-  SASL: "SASL_PLAINTEXT",
-  TLS: "SSL",
-  SASL_TLS: "SASL_SSL",
-};
-
-/** The configuration file of a broker of one node (KRaft, Apache Kafka 4). */
+/** The configuration file of a broker. */
 export function kafkaProperties({ dataDir, ports, keyStore, advertisedPort }: KafkaSettings): string {
-  const listeners = {
-    PLAIN: ports.plain,
-    ...(ports.sasl === undefined ? {} : { SASL: ports.sasl }),
-    ...(ports.tls === undefined ? {} : { TLS: ports.tls }),
-    ...(ports.saslTls === undefined ? {} : { SASL_TLS: ports.saslTls }),
-  };
-  const addresses = addressesOf(listeners);
-  const properties = {
-    ...base,
-    "controller.quorum.voters": `1@localhost:${ports.controller}`,
-    listeners: [...addresses, `CONTROLLER://localhost:${ports.controller}`].join(","),
-    "advertised.listeners": addressesOf({ ...listeners, PLAIN: advertisedPort ?? ports.plain }).join(","),
-    "listener.security.protocol.map": Object.entries(protocols)
-      .map((entry) => entry.join(":"))
-      .join(","),
-    "log.dirs": dataDir,
-    ...(keyStore === undefined ? {} : securedProperties(keyStore)),
-  };
-  return Object.entries(properties)
-    .map(([name, value]) => `${name}=${value}\n`)
-    .join("");
-}
-
-function addressesOf(listeners: Readonly<Record<string, number>>): string[] {
-  return Object.entries(listeners).map(([name, port]) => `${name}://localhost:${port}`);
+  const { controller, plain, sasl, tls, saslTls } = ports;
+  return kafkaServerProperties({
+    dataDir,
+    controllerPort: controller,
+    listeners: {
+      PLAIN: { port: plain, advertisedPort, protocol: "PLAINTEXT" },
+      ...(sasl === undefined ? {} : { SASL: { port: sasl, protocol: "SASL_PLAINTEXT" } }),
+      ...(tls === undefined ? {} : { TLS: { port: tls, protocol: "SSL" } }),
+      ...(saslTls === undefined ? {} : { SASL_TLS: { port: saslTls, protocol: "SASL_SSL" } }),
+    },
+    ...(keyStore === undefined ? {} : { properties: securedProperties(keyStore) }),
+  });
 }
 
 /** Without a name one may do everything, like `service`. */

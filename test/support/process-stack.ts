@@ -2,14 +2,15 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand } from "../../commands/child.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { type Child, startChild } from "./child.ts";
 
 /** The processes of a stack. */
-export type StackProcess = "account" | "usage" | "speech" | "image" | "gateway";
+export type StackProcess = "account" | "usage" | "destination" | "speech" | "image" | "gateway";
 
-/** The services built so far, each a process of its own, as an operator would run them. */
+/** All services, each a process of its own, as an operator would run them. */
 export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   /** Base URL of the REST interface, which ends in `/api/v1`. */
   readonly restUrl: string;
@@ -18,6 +19,7 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   readonly speechUrl: string;
   readonly imageUrl: string;
   readonly usageUrl: string;
+  readonly destinationUrl: string;
   readonly inferenceKey: string;
   readonly managementKey: string;
   /** The keys that the processes sign and check service tokens with. */
@@ -50,12 +52,13 @@ export interface ProcessStackOptions {
 const scripts: Readonly<Record<StackProcess, string>> = {
   account: "services/account/main.ts",
   usage: "services/usage/main.ts",
+  destination: "services/destination/main.ts",
   speech: "services/speech/main.ts",
   image: "services/image/main.ts",
   gateway: "gateway/main.ts",
 };
 
-/** Migrates the database, makes the topics and starts account, usage, speech, image and gateway on ports of the system's choice. */
+/** Migrates the database, makes the topics and starts every service and the gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
   const directory = await mkdtemp(join(tmpdir(), "stack-"));
   const processes = new StackProcesses();
@@ -74,12 +77,6 @@ export async function startProcessStack(options: ProcessStackOptions): Promise<P
   }
 }
 
-/** Runs a command of an operator to its end. Throws with what it printed when it fails. */
-export async function runCommand(script: string, env: Record<string, string>): Promise<void> {
-  const child = startChild(script, { env });
-  if ((await child.exited) !== 0) throw new Error(`${script} failed:\n${child.lines.join("\n")}`);
-}
-
 async function startStack(
   options: ProcessStackOptions,
   directory: string,
@@ -87,29 +84,26 @@ async function startStack(
   stop: () => Promise<void>,
 ): Promise<ProcessStack> {
   const keyFiles = await ensureKeyFiles(directory);
-  const common = {
-    HOST: "127.0.0.1",
-    DRAIN_DELAY_MS: "0",
-    SERVICE_JWKS_FILE: keyFiles.jwksFile,
-    KAFKA_BROKERS: options.kafkaBrokers ?? noBroker,
-  };
-  const inferenceKey = generateApiKey();
-  const managementKey = generateApiKey();
+  const common = commonEnv(keyFiles, options);
+  const keys = { inferenceKey: generateApiKey(), managementKey: generateApiKey() };
+  const masterKeys = { MASTER_KEYS: `test:${randomBytes(32).toString("base64")}` };
   const start: StartProcess = (name, env) => processes.start(name, { ...common, ...options.env, ...env });
   const accountUrl = await start("account", {
+    ...masterKeys,
+    ...firstAccount(keys),
     DATABASE_URL: options.databaseUrl,
-    ...accountSecrets(),
-    BOOTSTRAP_INFERENCE_KEY: inferenceKey,
-    BOOTSTRAP_MANAGEMENT_KEY: managementKey,
   });
   await processes.current("account").line((line) => line.includes("first account made"));
-  const urls = await startServices(start, accountUrl, keyFiles, options);
+  const urls = await startServices(start, accountUrl, keyFiles, { ...options, masterKeys });
   return {
     get account() {
       return processes.current("account");
     },
     get usage() {
       return processes.current("usage");
+    },
+    get destination() {
+      return processes.current("destination");
     },
     get speech() {
       return processes.current("speech");
@@ -122,8 +116,7 @@ async function startStack(
     },
     ...urls,
     accountUrl,
-    inferenceKey,
-    managementKey,
+    ...keys,
     keyFiles,
     started: processes.started,
     restart: (name, env) => processes.restart(name, env),
@@ -131,8 +124,22 @@ async function startStack(
   };
 }
 
-function accountSecrets(): Record<string, string> {
-  return { MASTER_KEYS: `test:${randomBytes(32).toString("base64")}`, BOOTSTRAP_CREDIT_USD: "1000" };
+function commonEnv(keyFiles: KeyFiles, { kafkaBrokers }: ProcessStackOptions): Record<string, string> {
+  return {
+    HOST: "127.0.0.1",
+    DRAIN_DELAY_MS: "0",
+    METRICS_PORT: "off",
+    SERVICE_JWKS_FILE: keyFiles.jwksFile,
+    KAFKA_BROKERS: kafkaBrokers ?? noBroker,
+  };
+}
+
+function firstAccount(keys: Pick<ProcessStack, "inferenceKey" | "managementKey">): Record<string, string> {
+  return {
+    BOOTSTRAP_CREDIT_USD: "1000",
+    BOOTSTRAP_INFERENCE_KEY: keys.inferenceKey,
+    BOOTSTRAP_MANAGEMENT_KEY: keys.managementKey,
+  };
 }
 
 /** The discard port, where nobody listens. */
@@ -145,13 +152,19 @@ async function startServices(
   start: StartProcess,
   accountUrl: string,
   keyFiles: KeyFiles,
-  { databaseUrl, speechEnv, imageEnv }: ProcessStackOptions,
-): Promise<Pick<ProcessStack, "usageUrl" | "speechUrl" | "imageUrl" | "restUrl">> {
+  options: ProcessStackOptions & { readonly masterKeys: Record<string, string> },
+): Promise<Pick<ProcessStack, "usageUrl" | "destinationUrl" | "speechUrl" | "imageUrl" | "restUrl">> {
+  const { databaseUrl, speechEnv, imageEnv, masterKeys } = options;
   const calling = (issuer: Exclude<StackProcess, "account">) => ({
     ACCOUNT_URL: accountUrl,
     SERVICE_KEY_FILE: keyFiles.keyFile(issuer),
   });
   const usageUrl = await start("usage", { ...calling("usage"), DATABASE_URL: databaseUrl });
+  const destinationUrl = await start("destination", {
+    ...calling("destination"),
+    ...masterKeys,
+    DATABASE_URL: databaseUrl,
+  });
   const speechUrl = await start("speech", { ...calling("speech"), ...speechEnv });
   const imageUrl = await start("image", { ...calling("image"), ...imageEnv });
   const gatewayUrl = await start("gateway", {
@@ -159,8 +172,9 @@ async function startServices(
     SPEECH_URL: speechUrl,
     IMAGE_URL: imageUrl,
     USAGE_URL: usageUrl,
+    DESTINATION_URL: destinationUrl,
   });
-  return { usageUrl, speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
+  return { usageUrl, destinationUrl, speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
 }
 
 class StackProcesses {

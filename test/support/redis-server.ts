@@ -1,8 +1,9 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { createClient } from "@redis/client";
 import type { TestContext } from "vitest";
+import { freePort } from "../../commands/free-ports.ts";
+import { redisArguments, redisIsInstalled, redisProgram } from "../../commands/redis-process.ts";
 import { waitUntil } from "./wait-until.ts";
 
 /** A Redis of a test's own, which keeps nothing on disk. */
@@ -20,18 +21,13 @@ export interface RedisServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const binary = "redis-server";
-
-/** Whether a Redis can be started here. */
-export function redisIsInstalled(): boolean {
-  return spawnSync(binary, ["--version"]).status === 0;
-}
+export { redisIsInstalled } from "../../commands/redis-process.ts";
 
 /** Skips the test where Redis is not installed; fails it there when REQUIRE_SERVICES=1 says that it has to be. */
 export function requireRedis(context: TestContext): void {
   if (redisIsInstalled()) return;
-  if (process.env.REQUIRE_SERVICES === "1") throw new Error(`${binary} is not installed`);
-  context.skip(`${binary} is not installed`);
+  if (process.env.REQUIRE_SERVICES === "1") throw new Error(`${redisProgram} is not installed`);
+  context.skip(`${redisProgram} is not installed`);
 }
 
 /** Starts a Redis on a free port of the loopback interface. It ends when this process does, even if this is killed. */
@@ -61,8 +57,7 @@ interface RedisProcess {
 const keeper = '"$@" </dev/null >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!; wait';
 
 async function startProcess(port: number): Promise<RedisProcess> {
-  const options = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-  const shell = spawn("/bin/sh", ["-c", keeper, "sh", binary, ...options], {
+  const shell = spawn("/bin/sh", ["-c", keeper, "sh", redisProgram, ...redisArguments(port)], {
     stdio: ["pipe", "pipe", "ignore"],
     detached: true,
   });
@@ -87,13 +82,4 @@ async function runCommand(url: string, words: readonly string[]): Promise<unknow
   } finally {
     client.destroy();
   }
-}
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const { port } = listener.address() as AddressInfo;
-  listener.close();
-  await once(listener, "close");
-  return port;
 }

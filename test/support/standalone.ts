@@ -28,7 +28,7 @@ export interface Standalone {
 
 /** The environment of a start on `dataDir` that takes no fixed port. */
 export function standaloneEnv(dataDir: string, env: Record<string, string> = {}): Record<string, string> {
-  return { PORT: "0", RPC_PORT: "0", DATA_DIR: dataDir, ...env };
+  return { PORT: "0", RPC_PORT: "0", METRICS_PORT: "off", DATA_DIR: dataDir, ...env };
 }
 
 /** The variables that put a stand-in in OpenAI's place. */

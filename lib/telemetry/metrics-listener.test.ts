@@ -1,0 +1,95 @@
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { createLog, silentLog } from "../runtime/log.ts";
+import { Metrics } from "./metrics.ts";
+import { listenForMetrics } from "./metrics-listener.ts";
+import { openMetrics } from "./metrics-process.ts";
+
+const host = "127.0.0.1";
+
+async function open(metrics = new Metrics({ log: silentLog }), port = 0) {
+  const listener = await listenForMetrics({ host, port, metrics, log: silentLog });
+  onTestFinished(() => listener.close());
+  return { ...listener, url: `http://${host}:${listener.port}` };
+}
+
+test("tells the metrics of the process and nothing else", async () => {
+  const { url } = await open(openMetrics(silentLog));
+  const response = await fetch(`${url}/metrics`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  const text = await response.text();
+  for (const name of [
+    "process_cpu_seconds_total",
+    "process_start_time_seconds",
+    "process_resident_memory_bytes",
+    "nodejs_heap_size_used_bytes",
+    "nodejs_external_memory_bytes",
+    "nodejs_eventloop_lag_p50_seconds",
+    "nodejs_eventloop_lag_p99_seconds",
+    "nodejs_eventloop_lag_max_seconds",
+    "nodejs_eventloop_utilization_ratio",
+  ]) {
+    expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
+  }
+  for (const [path, method] of [
+    ["/", "GET"],
+    ["/metrics?x=1", "GET"],
+    ["/metrics", "POST"],
+    ["/metrics/", "GET"],
+  ] as const)
+    expect((await fetch(url + path, { method })).status, path).toBe(404);
+});
+
+test("sees how late the event loop comes to its work", async () => {
+  const metrics = openMetrics(silentLog);
+  const { url } = await open(metrics);
+  const worstMs = async () => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^nodejs_eventloop_lag_max_seconds (.+)$/m.exec(text)?.[1]) * 1000;
+  };
+  const afterBusyMs = () => {
+    const untilMs = performance.now() + 200;
+    while (performance.now() < untilMs);
+    return worstMs();
+  };
+  // What blocks before the first look after a scrape is not seen.
+  await expect.poll(afterBusyMs).toBeGreaterThan(100);
+  await expect.poll(worstMs).toBeLessThan(100);
+});
+
+test("is closed with connections that are kept alive, and then refuses", async () => {
+  const { url, port = 0, close } = await open();
+  await (await fetch(`${url}/metrics`)).text();
+  await close();
+  const refused = await new Promise<NodeJS.ErrnoException>((resolve) =>
+    connect({ host, port }).on("error", resolve),
+  );
+  expect(refused.code).toBe("ECONNREFUSED");
+});
+
+test("opens nothing when it is off", async () => {
+  const listener = await listenForMetrics({
+    host,
+    port: "off",
+    metrics: new Metrics({ log: silentLog }),
+    log: silentLog,
+  });
+  expect(listener.port).toBeUndefined();
+  await listener.close();
+});
+
+test("a port that is taken is an error on the log, and the process goes on", async () => {
+  const { port = 0 } = await open();
+  const lines: string[] = [];
+  const log = createLog({
+    name: "sample",
+    level: "info",
+    destination: { write: (line) => lines.push(line) },
+  });
+  const second = await listenForMetrics({ host, port, metrics: new Metrics({ log }), log });
+  expect(second.port).toBeUndefined();
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain("METRICS_PORT");
+  await second.close();
+});

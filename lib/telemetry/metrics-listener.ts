@@ -1,0 +1,48 @@
+import { logListening } from "../runtime/listening.ts";
+import type { Log } from "../runtime/log.ts";
+import { listenOnPort } from "../runtime/port-listener.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** Where the metrics of a process are told whose other ports are not for operators. */
+export interface MetricsListenerOptions {
+  readonly host: string;
+  /** 0 lets the system choose; `off`: nowhere. */
+  readonly port: number | "off";
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** An open port, or none. */
+export interface MetricsListener {
+  /** Undefined when it is switched off or could not be opened. */
+  readonly port: number | undefined;
+  close(): Promise<void>;
+}
+
+const closeTimeoutMs = 500;
+
+/**
+ * Opens a port with `GET /metrics` and nothing else. A port that can't be opened is an error on the log and no more:
+ * people's requests are served without it.
+ */
+export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
+  const { host, port, metrics, log } = options;
+  const closed: MetricsListener = { port: undefined, close: async () => undefined };
+  if (port === "off") return closed;
+  try {
+    const listener = await listenOnPort({
+      host,
+      port,
+      handle(request, response) {
+        if (metrics.answer(request, response)) return;
+        response.statusCode = 404;
+        response.end();
+      },
+    });
+    logListening(log, "metrics", host, listener.port);
+    return { port: listener.port, close: () => listener.close({ timeoutMs: closeTimeoutMs }) };
+  } catch (thrown) {
+    log.error({ err: thrown, port }, "no metrics are told: METRICS_PORT can't be opened");
+    return closed;
+  }
+}

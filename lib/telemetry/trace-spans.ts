@@ -1,0 +1,129 @@
+import {
+  type Context,
+  type Span as OtelSpan,
+  SpanKind as OtelSpanKind,
+  type Tracer as OtelTracer,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from "@opentelemetry/api";
+import { type Span, type SpanAttributes, type SpanKind, silentSpan, type Tracer } from "../runtime/span.ts";
+
+/** How traces are begun. */
+export interface RecordingTracerOptions {
+  readonly tracer: OtelTracer;
+  /** Of the traces that callers begin, this share is recorded: 0 to 1. */
+  readonly ratio: number;
+  /** From 0 to below 1; the platform's unless given. */
+  random?(): number;
+}
+
+const kinds: Readonly<Record<SpanKind, OtelSpanKind>> = {
+  internal: OtelSpanKind.INTERNAL,
+  server: OtelSpanKind.SERVER,
+  client: OtelSpanKind.CLIENT,
+  producer: OtelSpanKind.PRODUCER,
+  consumer: OtelSpanKind.CONSUMER,
+};
+
+/** A tracer that records the traces that are drawn, and those that other processes of ours record. */
+export function createRecordingTracer(options: RecordingTracerOptions): Tracer {
+  const { tracer, ratio, random = Math.random } = options;
+  return {
+    begin(name, kind, traceparent) {
+      if (random() >= ratio) return silentSpan;
+      return startSpan(tracer, name, kind, contextOf(parseTraceparent(traceparent)), undefined);
+    },
+    join(name, kind, traceparent, startedAtMs) {
+      const parent = parseTraceparent(traceparent);
+      if (parent === undefined || (parent.traceFlags & TraceFlags.SAMPLED) === 0) return silentSpan;
+      return startSpan(tracer, name, kind, contextOf(parent), startedAtMs);
+    },
+  };
+}
+
+/** Version 00 of W3C Trace Context, section 3.2; later versions may say more behind it. */
+const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const noTrace = "0".repeat(32);
+const noSpan = "0".repeat(16);
+const longestTraceparent = 256;
+
+/** What a `traceparent` header says; undefined when it is malformed, which counts as none. */
+export function parseTraceparent(header: string | null | undefined): SpanContext | undefined {
+  if (header == null || header.length > longestTraceparent) return undefined;
+  const [, version, traceId, spanId, flags, more] = traceparentPattern.exec(header) ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (version === "ff" || (version === "00" && more !== undefined)) return undefined;
+  if (traceId === noTrace || spanId === noSpan) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+}
+
+/** Only ids are taken over: whether it is recorded has been decided by now. */
+function contextOf(parent: SpanContext | undefined): Context {
+  if (parent === undefined) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags: TraceFlags.SAMPLED });
+}
+
+function startSpan(
+  tracer: OtelTracer,
+  name: string,
+  kind: SpanKind,
+  context: Context,
+  startedAtMs: number | undefined,
+): Span {
+  const options = { kind: kinds[kind], ...(startedAtMs === undefined ? {} : { startTime: startedAtMs }) };
+  return new RecordedSpan(tracer, tracer.startSpan(name, options, context));
+}
+
+class RecordedSpan implements Span {
+  readonly recording = true;
+  readonly context: SpanContext;
+  readonly #tracer: OtelTracer;
+  readonly #span: OtelSpan;
+  #isEnded = false;
+
+  constructor(tracer: OtelTracer, span: OtelSpan) {
+    this.#tracer = tracer;
+    this.#span = span;
+    this.context = span.spanContext();
+  }
+
+  get logFields() {
+    return { trace_id: this.context.traceId, span_id: this.context.spanId };
+  }
+
+  get traceparent(): string {
+    return `00-${this.context.traceId}-${this.context.spanId}-01`;
+  }
+
+  child(name: string, kind: SpanKind, startedAtMs?: number): Span {
+    return startSpan(this.#tracer, name, kind, trace.setSpanContext(ROOT_CONTEXT, this.context), startedAtMs);
+  }
+
+  rename(name: string): void {
+    if (!this.#isEnded) this.#span.updateName(name);
+  }
+
+  set(attributes: SpanAttributes): void {
+    if (this.#isEnded) return;
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== undefined) this.#span.setAttribute(name, value);
+    }
+  }
+
+  link(other: Span): void {
+    if (!this.#isEnded && other instanceof RecordedSpan) this.#span.addLink({ context: other.context });
+  }
+
+  end(failure?: string, isFault = true): void {
+    if (this.#isEnded) return;
+    if (failure !== undefined) {
+      this.#span.setAttribute("error.type", failure);
+      if (isFault) this.#span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.#isEnded = true;
+    this.#span.end();
+  }
+}

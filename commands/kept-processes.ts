@@ -1,0 +1,28 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const reaperProgram = fileURLToPath(new URL("./reaper.ts", import.meta.url));
+
+/** Processes that end with this one, even if this one is killed: see reaper.ts. */
+export class KeptProcesses {
+  readonly #reaper: ChildProcess = spawn(process.execPath, [reaperProgram], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+
+  constructor() {
+    this.#reaper.stdin?.on("error", () => undefined);
+  }
+
+  /** From its start until `ended` settles. */
+  keep(pid: number, ended: Promise<unknown>): void {
+    this.#reaper.stdin?.write(`+${pid}\n`);
+    const forget = () => void this.#reaper.stdin?.write(`-${pid}\n`);
+    ended.then(forget, forget);
+  }
+
+  /** Kills what is still kept. */
+  close(): void {
+    this.#reaper.stdin?.end();
+  }
+}

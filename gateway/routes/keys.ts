@@ -20,7 +20,7 @@ import {
 } from "../key-documents.ts";
 import { apiPath } from "../openapi.ts";
 import { QueryReader } from "../query.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import { type BodyLimits, readBody, readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
 
@@ -80,7 +80,7 @@ function createRoute({ keys, bodyLimits }: KeysDependencies): Route {
     path: collectionPath,
     document: createKeyDocument,
     async handle(exchange) {
-      const request = toCreateKeyRequest(await readJson(exchange, bodyLimits));
+      const request = toCreateKeyRequest(await readJsonBody(exchange, bodyLimits));
       const { key, secret } = await callService(
         exchange,
         (options) => keys.createKey(request, options),
@@ -112,7 +112,7 @@ function updateRoute({ keys, bodyLimits }: KeysDependencies): Route {
     path: keyPath,
     document: updateKeyDocument,
     async handle(exchange) {
-      const change = toUpdateKeyRequest(await readJson(exchange, bodyLimits));
+      const change = toUpdateKeyRequest(await readJsonBody(exchange, bodyLimits));
       const request = { ...change, hash: knownHash(exchange) };
       const { key } = await callService(
         exchange,
@@ -181,10 +181,6 @@ function knownHash({ parameters }: Exchange): string {
   const hash = parameters.hash?.toLowerCase() ?? "";
   if (!isKeyHash(hash)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such key");
   return hash;
-}
-
-async function readJson(exchange: Exchange, limits: BodyLimits): Promise<JsonObject> {
-  return parseJsonBody(await readBody(exchange, limits), exchange.request.headers);
 }
 
 /** The same, an empty object where the request has no body. */

@@ -1,14 +1,11 @@
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { createKafkaBus } from "../events/kafka-bus.ts";
 import { kafkaConnection } from "../events/kafka-config.ts";
+import { connectAccount } from "../identity/account-client.ts";
 import { createKeyAuthenticator, type KeyAuthenticator, lookUpOverRpc } from "../identity/authenticate.ts";
-import { readServiceKey } from "../identity/service-key.ts";
 import { openServiceKeySet } from "../identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier, type TokenVerifier } from "../identity/service-token.ts";
-import { createTokenInterceptor } from "../identity/token-interceptor.ts";
+import { createTokenVerifier, type TokenVerifier } from "../identity/service-token.ts";
 import type { RequestLimiter } from "../rate-limit/limiter.ts";
 import { openRequestLimiter } from "../rate-limit/open-request-limiter.ts";
-import { createRemoteTransport, createRpcClient } from "../runtime/client.ts";
 import type { readConfig } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -41,15 +38,8 @@ export async function openGenerationProcess(
   metrics: Metrics,
 ): Promise<GenerationProcess> {
   const connection = kafkaConnection(config);
-  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, issuer));
+  const account = await connectAccount(config, issuer);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const account = createRpcClient(
-    AccountInternalService,
-    createRemoteTransport({
-      baseUrl: config.ACCOUNT_URL,
-      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
-    }),
-  );
   const bus = createKafkaBus({ connection, clientId: issuer, log });
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   const paid = openPaidRequests({

@@ -1,8 +1,8 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 
 const maxNameLength = 256;
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The last second of the year 9999, where RFC 3339 and protobuf's Timestamp end. */
 const lastSecond = 253_402_300_799n;
 
@@ -30,7 +30,7 @@ export class FieldIssues {
 
   /** The id of a record. */
   checkUuid(path: string, id: string): void {
-    if (!uuidPattern.test(id)) this.add(path, "must be a UUID");
+    if (!isUuid(id)) this.add(path, "must be a UUID");
   }
 
   /** The whole number, or the default when there is none, from `min` to `max`. */

@@ -11,6 +11,7 @@ import {
 } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { toProtoPrincipal } from "./convert.ts";
 import { fromProtoReleaseRequest, fromProtoReserveRequest, fromProtoSettleRequest } from "./hold-requests.ts";
@@ -18,7 +19,6 @@ import { type HoldDecision, releaseHolds, reserveCredit } from "./holds.ts";
 import { checkKeyHash } from "./key-requests.ts";
 import { findUsableKey } from "./keys.ts";
 import {
-  maxEventAgeMs,
   type SettlementOptions,
   type SettlementOutcome,
   settlementFault,

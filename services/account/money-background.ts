@@ -1,5 +1,6 @@
 import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
+import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
@@ -7,7 +8,7 @@ import { applyEvents, isPoison } from "./apply-events.ts";
 import { startBackgroundTask } from "./background-task.ts";
 import { pruneHolds } from "./prune-holds.ts";
 import { publishDue } from "./publish-due.ts";
-import { maxEventAgeMs, type SettlementOptions } from "./settlements.ts";
+import type { SettlementOptions } from "./settlements.ts";
 
 /** What goes on beside the calls works with. */
 export interface MoneyBackgroundOptions extends SettlementOptions {

@@ -27,17 +27,8 @@ export interface SettlementOptions {
   readonly unseenGraceMs: number;
 }
 
-const dayMs = 86_400_000;
 /** Dearest request that can be settled, nano-USD: a million dollars, so that sums never overflow. */
 export const maxNanoUsd = 10n ** 15n;
-
-/**
- * Events that ended longer ago are not applied: what would tell a copy of theirs from a new one may be gone. A day less
- * than records are kept, for clocks that differ.
- */
-export function maxEventAgeMs(retentionDays: number): number {
-  return (retentionDays - 1) * dayMs;
-}
 
 /** Why no hold can be settled with an event that ended before `oldestMs`, or for another fault; in words. */
 export function settlementFault(event: GenerationEvent, oldestMs: number): string | undefined {

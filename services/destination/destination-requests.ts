@@ -4,6 +4,7 @@ import type {
   UpdateDestinationRequest,
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 import {
   type DestinationChange,
   type DestinationFields,
@@ -20,7 +21,6 @@ const defaultPageSize = 50;
 const maxPageSize = 100;
 const maxOffset = 1_000_000_000;
 const keyHashPattern = /^[0-9a-f]{64}$/;
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Reads what is asked for a new destination, its type and settings aside; what is wrong goes to `issues`. */
 export function fromProtoCreateRequest(
@@ -113,6 +113,6 @@ export function readPage({ offset, limit = defaultPageSize }: PageRequest): Page
 
 /** Names an account's destination. What is no id is the id of none: throws `record_unknown`. */
 export function readKey(id: string, accountId: string): DestinationKey {
-  if (!uuidPattern.test(id)) throw unknownDestination();
+  if (!isUuid(id)) throw unknownDestination();
   return { id, accountId };
 }

@@ -5,6 +5,7 @@ import { isDataFault, translateDatabaseErrors } from "../../lib/database/databas
 import { pendingMigrations } from "../../lib/database/migrate.ts";
 import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
+import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
@@ -83,7 +84,6 @@ export interface RunnableDestinationService {
 /** What its RPCs take and give: a page of destinations is one message, and each may have settings of 64 KiB. */
 const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
 
-const dayMs = 86_400_000;
 /** Of a type that is not known here: its batches are refused whatever they hold. */
 const unknownTypeBatchEvents = 100;
 
@@ -178,7 +178,7 @@ function startConsumer(
     log,
     clock,
     tracer,
-    maxAgeMs: (retentionDays - 1) * dayMs,
+    maxAgeMs: maxEventAgeMs(retentionDays),
     async apply(events, signal) {
       const { queuedCount, refused } = await dispatchEvents(database, events, signal);
       if (queuedCount > 0) deliveries.wake();

@@ -1,13 +1,10 @@
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
 import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { connectAccount } from "../../lib/identity/account-client.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
-import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
-import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { type RunningProcess, runProcess } from "../../lib/runtime/process.ts";
@@ -18,7 +15,7 @@ import { createSealer } from "../../lib/secrets/seal.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
 import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
-import { type DestinationConfig, readDestinationConfig } from "./config.ts";
+import { readDestinationConfig } from "./config.ts";
 import { createDestinationService } from "./destination-service.ts";
 import { destinationMigrations } from "./migrations.ts";
 import { openReceivers } from "./receivers.ts";
@@ -35,7 +32,7 @@ async function start(): Promise<RunningProcess> {
   const metrics = openMetrics(log);
   const tracing = await openTracing(config, "destination", log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const account = await accountClient(config);
+  const account = await connectAccount(config, "destination");
   const { schema } = destinationMigrations;
   const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
   const database = connectDatabase<DestinationTables>({ url, schema, log, watch });
@@ -75,15 +72,4 @@ async function start(): Promise<RunningProcess> {
   };
   void destination.consumer?.failed.then(stop).finally(() => process.exit(1));
   return { log, stop };
-}
-
-async function accountClient(config: Pick<DestinationConfig, "ACCOUNT_URL" | "SERVICE_KEY_FILE">) {
-  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "destination"));
-  return createRpcClient(
-    AccountInternalService,
-    createRemoteTransport({
-      baseUrl: config.ACCOUNT_URL,
-      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
-    }),
-  );
 }

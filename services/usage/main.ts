@@ -1,13 +1,10 @@
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
 import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { connectAccount } from "../../lib/identity/account-client.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
-import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
-import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
@@ -16,7 +13,7 @@ import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
 import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
-import { readUsageConfig, type UsageConfig } from "./config.ts";
+import { readUsageConfig } from "./config.ts";
 import { usageMigrations } from "./migrations.ts";
 import type { UsageTables } from "./store.ts";
 import { createUsageService } from "./usage-service.ts";
@@ -28,7 +25,7 @@ await runProcess(async () => {
   const tracing = await openTracing(config, "usage", log);
   const metrics = openMetrics(log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const account = await accountClient(config);
+  const account = await connectAccount(config, "usage");
   const { schema } = usageMigrations;
   const database = connectDatabase<UsageTables>({
     url: config.DATABASE_URL,
@@ -70,14 +67,3 @@ await runProcess(async () => {
   void usage.consumer?.failed.then(() => stop()).finally(() => process.exit(1));
   return { log, stop };
 });
-
-async function accountClient(config: Pick<UsageConfig, "ACCOUNT_URL" | "SERVICE_KEY_FILE">) {
-  const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, "usage"));
-  return createRpcClient(
-    AccountInternalService,
-    createRemoteTransport({
-      baseUrl: config.ACCOUNT_URL,
-      interceptors: [createTokenInterceptor({ signer, audience: "account" })],
-    }),
-  );
-}

@@ -11,12 +11,12 @@ import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts"
 import { principalOf } from "../../lib/identity/caller.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 import { type ActivityFilter, activityWindow, listActivity } from "./activity.ts";
 import { fromRowEvent, toProtoActivityItem } from "./convert.ts";
 import { dayOfMs, isDay } from "./day.ts";
 import type { UsageDatabase } from "./store.ts";
 
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const keyHashPattern = /^[0-9a-f]{64}$/i;
 
 /** The handlers of UsageService; each answers for the account of the calling key alone. */
@@ -64,7 +64,7 @@ function fromProtoListActivityRequest(
   }
   if (memberId !== "" && !organization) {
     issues.push({ path: "user_id", message: "is only for organization accounts" });
-  } else if (memberId !== "" && !uuidPattern.test(memberId)) {
+  } else if (memberId !== "" && !isUuid(memberId)) {
     issues.push({ path: "user_id", message: "must be a UUID" });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);

@@ -5,6 +5,7 @@ import { isDataFault, translateDatabaseErrors } from "../../lib/database/databas
 import { pendingMigrations } from "../../lib/database/migrate.ts";
 import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
+import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
@@ -59,17 +60,11 @@ export interface RunnableUsageService {
   stop(): Promise<void>;
 }
 
-const dayMs = 86_400_000;
 /** Above it nothing is gained, and a batch that fails is more work to do again. */
 const maxBatchMessages = 2000;
 
 /** Activity of the whole window is one message, which grows with the endpoints that were used. */
 const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
-
-/** How old an event may be to be recorded, milliseconds: a day less than it would be remembered, for clocks. */
-export function maxEventAgeMs(retentionDays: number): number {
-  return (retentionDays - 1) * dayMs;
-}
 
 /** The usage service on a database and a bus. */
 export function createUsageService(options: UsageServiceOptions): RunnableUsageService {

@@ -23,6 +23,15 @@ export function candidatesOf<E extends Pick<Endpoint, "providerSlug">>(
   return [...own, ...endpoints.filter(({ providerSlug }) => isOn(providerSlug))];
 }
 
+/** The providers of some endpoints to which an account may bring its own key, each once. */
+export function ownKeySlugsOf(
+  endpoints: readonly Pick<Endpoint, "providerSlug">[],
+  takesOwnKeys: (providerSlug: string) => boolean,
+): readonly string[] {
+  const slugs = new Set(endpoints.map(({ providerSlug }) => providerSlug));
+  return [...slugs].filter(takesOwnKeys);
+}
+
 /** What the health of a candidate is kept under: what own keys meet says nothing about the operator's. */
 export function healthIdOf({ id, ownKey }: Candidate<Pick<Endpoint, "id">>): string {
   return ownKey === undefined ? id : `${id} by own keys`;

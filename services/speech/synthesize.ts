@@ -21,7 +21,7 @@ import type { Log } from "../../lib/runtime/log.ts";
 import { type AttemptsResult, runAttempts } from "../../providers/attempt.ts";
 import { logAttempt } from "../../providers/attempt-log.ts";
 import { brokenOff } from "../../providers/broken-off.ts";
-import { type Candidate, healthIdOf } from "../../providers/candidate.ts";
+import { type Candidate, healthIdOf, ownKeySlugsOf } from "../../providers/candidate.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
 import { type AudioFormat, ProviderError, type TokenUsage } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
@@ -144,11 +144,8 @@ function ownKeysFor(
   { catalog, providers, paid }: SynthesizeDependencies,
 ): Promise<ReadonlyMap<string, string>> {
   const offers = catalog.speechModel(model)?.endpoints ?? [];
-  const slugs = new Set(offers.map(({ providerSlug }) => providerSlug));
-  return paid.ownKeys(
-    principal.accountId,
-    [...slugs].filter((slug) => providers.takesOwnKeys(slug)),
-  );
+  const slugs = ownKeySlugsOf(offers, (slug) => providers.takesOwnKeys(slug));
+  return paid.ownKeys(principal.accountId, slugs);
 }
 
 function holdCredit(

@@ -70,6 +70,7 @@ const statusByReason: Readonly<Record<ErrorReason, number>> = {
   [ErrorReason.CREDITS_EXHAUSTED]: 402,
   [ErrorReason.KEY_LIMIT_REACHED]: 402,
   [ErrorReason.COUNT_LIMIT_REACHED]: 409,
+  [ErrorReason.LAST_MANAGEMENT_KEY]: 409,
   [ErrorReason.RATE_LIMITED]: 429,
   [ErrorReason.TOO_MANY_IN_FLIGHT]: 429,
   [ErrorReason.PROVIDER_FAILED]: 502,
@@ -81,6 +82,7 @@ const statusByReason: Readonly<Record<ErrorReason, number>> = {
   [ErrorReason.TIMED_OUT]: 524,
   // Only seen when a service cancelled by itself; a caller who left sees nothing at all.
   [ErrorReason.CANCELLED]: 503,
+  [ErrorReason.OVERLOADED]: 503,
 };
 
 const messageByStatus: Readonly<Record<number, string>> = {

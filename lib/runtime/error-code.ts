@@ -25,6 +25,7 @@ const codeByReason: Readonly<Record<ErrorReason, Code>> = {
   [ErrorReason.CREDITS_EXHAUSTED]: Code.FailedPrecondition,
   [ErrorReason.KEY_LIMIT_REACHED]: Code.FailedPrecondition,
   [ErrorReason.COUNT_LIMIT_REACHED]: Code.AlreadyExists,
+  [ErrorReason.LAST_MANAGEMENT_KEY]: Code.AlreadyExists,
   [ErrorReason.RATE_LIMITED]: Code.ResourceExhausted,
   [ErrorReason.TOO_MANY_IN_FLIGHT]: Code.ResourceExhausted,
   [ErrorReason.PROVIDER_FAILED]: Code.Aborted,
@@ -35,6 +36,7 @@ const codeByReason: Readonly<Record<ErrorReason, Code>> = {
   [ErrorReason.SERVICE_UNAVAILABLE]: Code.Unavailable,
   [ErrorReason.TIMED_OUT]: Code.DeadlineExceeded,
   [ErrorReason.CANCELLED]: Code.Canceled,
+  [ErrorReason.OVERLOADED]: Code.Unavailable,
 };
 
 /** The Connect code that a reason always travels with, as error_reason.proto states it. */

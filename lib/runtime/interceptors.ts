@@ -8,6 +8,7 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { beginCallLife } from "./call-life.ts";
 import { DomainError } from "./domain-error.ts";
 import { wordOfReason } from "./error-code.ts";
 import type { Log } from "./log.ts";
@@ -28,7 +29,7 @@ export type OnCallEnd = (end: CallEnd) => void;
 /**
  * Server side, outermost: gives every call a request id (the caller's if it is valid), a logger that carries it, and
  * turns whatever a handler throws into an error with our detail. Bugs are logged with their stack and leave as
- * `internal` without a word about them.
+ * `internal` without a word about them. What a call holds of limits and budgets hangs on its CallLife.
  */
 export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
   return (next) => async (request) => {
@@ -36,6 +37,7 @@ export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
     const rpc = `${request.service.typeName}/${request.method.name}`;
     const callLog = log.child({ request_id: requestId, rpc });
     request.contextValues.set(requestIdKey, requestId).set(requestLogKey, callLog);
+    beginCallLife(request);
     const ended = onEnd === undefined ? () => undefined : tellOnce(onEnd, rpc, request.signal);
     try {
       const response = await next(request);

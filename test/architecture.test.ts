@@ -14,6 +14,7 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 const libEdges: LibEdges = {
   events: ["database"],
   generation: ["events", "identity", "money", "rate-limit", "telemetry"],
+  limits: [],
   "rate-limit": ["identity"],
   telemetry: ["database", "events", "identity", "rate-limit"],
 };

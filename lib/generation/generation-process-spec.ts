@@ -1,4 +1,6 @@
 import { kafkaSpec } from "../events/kafka-config.ts";
+import { addressLimitSpec } from "../rate-limit/address-limiter.ts";
+import { loadSpec } from "../rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
 import { httpUrlVar, intVar, listVar, processSpec, textVar } from "../runtime/config.ts";
 import { tlsSpec } from "../runtime/tls-files.ts";
@@ -11,6 +13,8 @@ export const generationProcessSpec = {
   ...kafkaSpec,
   ...paidSpec,
   ...rateLimitSpec,
+  ...loadSpec,
+  ...addressLimitSpec,
   HOST: textVar({ default: "127.0.0.1" }),
   ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
   SERVICE_KEY_FILE: textVar(),

@@ -5,12 +5,14 @@ import { createKeyAuthenticator, type KeyAuthenticator, lookUpOverRpc } from "..
 import { openServiceKeySet } from "../identity/service-key-set.ts";
 import { createTokenVerifier, type TokenVerifier } from "../identity/service-token.ts";
 import type { RequestLimiter } from "../rate-limit/limiter.ts";
+import type { LoadShedder } from "../rate-limit/load-shedder.ts";
+import { openLoadShedder } from "../rate-limit/open-load-shedder.ts";
 import { openRequestLimiter } from "../rate-limit/open-request-limiter.ts";
 import type { readConfig } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
 import { measureGenerations } from "../telemetry/metrics-generations.ts";
-import { measureLimiter } from "../telemetry/metrics-limits.ts";
+import { measureLimiter, watchLoad } from "../telemetry/metrics-limits.ts";
+import type { MeasuredProcess } from "../telemetry/metrics-process.ts";
 import type { generationProcessSpec } from "./generation-process-spec.ts";
 import { type OpenPaidRequests, openPaidRequests } from "./open-paid-requests.ts";
 import { watchPaidRequests } from "./paid-metrics.ts";
@@ -19,6 +21,7 @@ import { watchPaidRequests } from "./paid-metrics.ts";
 export interface GenerationProcess {
   readonly paid: OpenPaidRequests;
   readonly limiter: RequestLimiter;
+  readonly shedder: LoadShedder;
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
   /** Waits until the events of ended requests are safe, then disconnects. */
@@ -35,13 +38,15 @@ export async function openGenerationProcess(
   config: GenerationProcessConfig,
   issuer: "speech" | "image",
   log: Log,
-  metrics: Metrics,
+  { metrics, loopDelay }: MeasuredProcess,
 ): Promise<GenerationProcess> {
   const connection = kafkaConnection(config);
   const account = await connectAccount(config, issuer);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const bus = createKafkaBus({ connection, clientId: issuer, log });
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
+  const shedder = openLoadShedder(config, loopDelay);
+  watchLoad(metrics, shedder);
   const paid = openPaidRequests({
     account,
     bus,
@@ -54,6 +59,7 @@ export async function openGenerationProcess(
   return {
     paid,
     limiter,
+    shedder,
     authenticateKey: createKeyAuthenticator({ lookUp: lookUpOverRpc(account) }),
     verifyToken: createTokenVerifier(keys),
     async close() {

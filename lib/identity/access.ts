@@ -120,6 +120,12 @@ export function checkAccess(method: DescMethod, caller: Caller, nowMs: number): 
   }
 }
 
+/** Whether an RPC generates: those are limited by key, and by address where none is known. */
+export function isForGenerating(method: DescMethod): boolean {
+  const rule = accessTable.get(method.parent.typeName)?.get(method.localName);
+  return rule?.open === "callers" && rule.scope !== undefined;
+}
+
 function principalFor(caller: Caller): Principal {
   if (caller.kind === "key") return caller.principal;
   const acts = caller.kind === "process" && actingIssuers.some((issuer) => issuer === caller.issuer);

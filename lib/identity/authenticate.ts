@@ -8,6 +8,7 @@ import { type Span, silentSpan, spanKey } from "../runtime/span.ts";
 import { isExpired } from "./access.ts";
 import { hashApiKey, isApiKey } from "./api-key.ts";
 import { BoundedCache } from "./bounded-cache.ts";
+import type { Stranger } from "./stranger.ts";
 
 /*
  * Owns what a process remembers of the keys it has met.
@@ -16,6 +17,8 @@ import { BoundedCache } from "./bounded-cache.ts";
  *    good ones out.
  * 3. One look-up at a time for each key, whoever waits for it; it ends with its own deadline, not with a caller.
  * 4. Only a refusal of the key itself is a refusal; every other failure is `service_unavailable`.
+ * 5. A key that was good when it was last looked up is never refused for whom it comes from. For any other the stranger
+ *    who brings it is counted before anything is looked up.
  */
 
 /** Asks who a key speaks for by its hash. A refusal of the key carries an issue whose path is `keyHashPath`. */
@@ -25,10 +28,10 @@ export type KeyLookUp = (keyHash: string, signal: AbortSignal, span: Span) => Pr
 export const keyHashPath = "key_hash";
 
 /**
- * Who an API key speaks for. Throws `key_unknown`, `key_expired`, `key_disabled` or `service_unavailable`. A look-up is
- * part of the span of whoever asked first.
+ * Who an API key speaks for. Throws `key_unknown`, `key_expired`, `key_disabled`, `service_unavailable`, or
+ * `rate_limited` for a stranger who brings too many bad ones. A look-up is part of the span of whoever asked first.
  */
-export type KeyAuthenticator = (key: string, span?: Span) => Promise<Principal>;
+export type KeyAuthenticator = (key: string, span?: Span, stranger?: Stranger) => Promise<Principal>;
 
 /** How keys are looked up and remembered; times in milliseconds. */
 export interface KeyAuthenticatorOptions {
@@ -57,48 +60,93 @@ interface RefusedKey {
 
 /** An authenticator with a cache of its own. */
 export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAuthenticator {
-  const { clock = systemClock, maxEntries = 10_000, refusalTtlMs = 2000, ttlMs = 5000 } = options;
-  const known = new BoundedCache<KnownKey>(maxEntries);
-  const refused = new BoundedCache<RefusedKey>(maxEntries);
-  const inFlight = new Map<string, Promise<Principal>>();
+  const keys = new KeyCache(options);
+  return (key, span, stranger) => keys.authenticate(key, span, stranger);
+}
 
-  const lookUp = async (keyHash: string, span: Span): Promise<Principal> => {
-    const startedMs = clock.monotonicMs();
-    try {
-      const signal = AbortSignal.timeout(options.lookUpTimeoutMs ?? 3000);
-      const principal = await options.lookUp(keyHash, signal, span);
-      known.set(keyHash, { principal, untilMs: startedMs + ttlMs });
-      return principal;
-    } catch (thrown) {
-      known.delete(keyHash);
-      const { reason, message } = refusalOf(thrown);
-      refused.set(keyHash, { reason, message, untilMs: clock.monotonicMs() + refusalTtlMs });
-      throw new DomainError(reason, message);
-    } finally {
-      inFlight.delete(keyHash);
+class KeyCache {
+  readonly #options: KeyAuthenticatorOptions;
+  readonly #clock: Clock;
+  readonly #known: BoundedCache<KnownKey>;
+  readonly #refused: BoundedCache<RefusedKey>;
+  readonly #inFlight = new Map<string, Promise<Principal>>();
+
+  constructor(options: KeyAuthenticatorOptions) {
+    const { clock = systemClock, maxEntries = 10_000 } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#known = new BoundedCache(maxEntries);
+    this.#refused = new BoundedCache(maxEntries);
+  }
+
+  async authenticate(
+    key: string,
+    span: Span = silentSpan,
+    stranger: Stranger | undefined = undefined,
+  ): Promise<Principal> {
+    if (!isApiKey(key)) {
+      stranger?.count();
+      throw new DomainError(ErrorReason.KEY_UNKNOWN, "the key is malformed");
     }
-  };
-
-  return async (key, span = silentSpan) => {
-    if (!isApiKey(key)) throw new DomainError(ErrorReason.KEY_UNKNOWN, "the key is malformed");
     const keyHash = hashApiKey(key);
-    const nowMs = clock.monotonicMs();
-    let principal = fresh(known.get(keyHash), nowMs)?.principal;
-    if (principal === undefined) {
-      const refusal = fresh(refused.get(keyHash), nowMs);
-      if (refusal !== undefined) throw new DomainError(refusal.reason, refusal.message);
-      let looking = inFlight.get(keyHash);
-      if (looking === undefined) {
-        looking = lookUp(keyHash, span);
-        inFlight.set(keyHash, looking);
-      }
-      principal = await looking;
-    }
-    if (isExpired(principal, clock.nowMs())) {
+    const nowMs = this.#clock.monotonicMs();
+    const last = this.#known.get(keyHash);
+    const principal =
+      fresh(last, nowMs)?.principal ??
+      (await this.#ask(keyHash, span, last === undefined ? stranger : undefined));
+    if (isExpired(principal, this.#clock.nowMs())) {
       throw new DomainError(ErrorReason.KEY_EXPIRED, "the key has expired");
     }
     return principal;
-  };
+  }
+
+  /** The stranger is counted for the look-up that he causes, and for each refusal. */
+  async #ask(keyHash: string, span: Span, stranger: Stranger | undefined): Promise<Principal> {
+    const refusal = fresh(this.#refused.get(keyHash), this.#clock.monotonicMs());
+    if (refusal !== undefined) {
+      stranger?.count();
+      throw new DomainError(refusal.reason, refusal.message);
+    }
+    const shared = this.#inFlight.get(keyHash);
+    if (shared !== undefined) {
+      return shared.catch((thrown: unknown) => {
+        if (!isUnavailable(thrown)) stranger?.count();
+        throw thrown;
+      });
+    }
+    stranger?.count();
+    const looking = this.#lookUp(keyHash, span);
+    this.#inFlight.set(keyHash, looking);
+    try {
+      const principal = await looking;
+      stranger?.forgive();
+      return principal;
+    } catch (thrown) {
+      if (isUnavailable(thrown)) stranger?.forgive();
+      throw thrown;
+    }
+  }
+
+  async #lookUp(keyHash: string, span: Span): Promise<Principal> {
+    const { lookUp, lookUpTimeoutMs = 3000, refusalTtlMs = 2000, ttlMs = 5000 } = this.#options;
+    const startedMs = this.#clock.monotonicMs();
+    try {
+      const principal = await lookUp(keyHash, AbortSignal.timeout(lookUpTimeoutMs), span);
+      this.#known.set(keyHash, { principal, untilMs: startedMs + ttlMs });
+      return principal;
+    } catch (thrown) {
+      this.#known.delete(keyHash);
+      const { reason, message } = refusalOf(thrown);
+      this.#refused.set(keyHash, { reason, message, untilMs: this.#clock.monotonicMs() + refusalTtlMs });
+      throw new DomainError(reason, message);
+    } finally {
+      this.#inFlight.delete(keyHash);
+    }
+  }
+}
+
+function isUnavailable(thrown: unknown): boolean {
+  return DomainError.from(thrown).reason === ErrorReason.SERVICE_UNAVAILABLE;
 }
 
 function fresh<E extends { untilMs: number }>(entry: E | undefined, nowMs: number): E | undefined {

@@ -1,21 +1,26 @@
-import type { Interceptor } from "@connectrpc/connect";
+import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { peerAddressKey } from "../runtime/client-address.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { requestLogKey } from "../runtime/request-context.ts";
-import { checkAccess } from "./access.ts";
+import { checkAccess, isForGenerating } from "./access.ts";
+import type { KeyAuthenticator } from "./authenticate.ts";
 import { type Caller, callerKey } from "./caller.ts";
 import type { Audience } from "./issuer.ts";
 import type { TokenVerifier } from "./service-token.ts";
+import { type Strangers, strangerRefusal } from "./stranger.ts";
 
 /** How a service learns who calls it. */
 export interface IdentityOptions {
   /** The service: tokens for another one are refused. */
   audience: Audience;
   /** Who an API key speaks for; throws `key_unknown`, `key_expired`, `key_disabled` or `service_unavailable`. */
-  authenticateKey: (key: string) => Promise<Principal>;
+  authenticateKey: KeyAuthenticator;
   verifyToken: TokenVerifier;
+  /** Counts who comes without a good key, by where the call comes from; nobody unless given. */
+  strangers?: Strangers | undefined;
   clock?: Clock;
 }
 
@@ -34,7 +39,7 @@ export function bearerCredential(header: string | null | undefined): string | un
 export function createIdentityInterceptor(options: IdentityOptions): Interceptor {
   const { clock = systemClock } = options;
   return (next) => async (request) => {
-    const caller = await identify(request.header.get("authorization"), options);
+    const caller = await identify(request, options);
     checkAccess(request.method, caller, clock.nowMs());
     const { contextValues } = request;
     contextValues.set(callerKey, caller);
@@ -43,11 +48,25 @@ export function createIdentityInterceptor(options: IdentityOptions): Interceptor
   };
 }
 
-async function identify(header: string | null, options: IdentityOptions): Promise<Caller> {
-  const credential = bearerCredential(header);
-  if (credential === undefined) return { kind: "anonymous" };
-  if (credential.startsWith("sk-")) {
-    return { kind: "key", principal: await options.authenticateKey(credential) };
+type Call = Pick<UnaryRequest | StreamRequest, "header" | "contextValues" | "method">;
+
+async function identify(call: Call, options: IdentityOptions): Promise<Caller> {
+  const { header, contextValues, method } = call;
+  const credential = bearerCredential(header.get("authorization"));
+  const stranger = options.strangers?.at(
+    contextValues.get(peerAddressKey),
+    (name) => header.get(name) ?? undefined,
+  );
+  try {
+    if (credential === undefined) {
+      stranger?.count();
+      return { kind: "anonymous" };
+    }
+    if (credential.startsWith("sk-")) {
+      return { kind: "key", principal: await options.authenticateKey(credential, undefined, stranger) };
+    }
+  } catch (thrown) {
+    throw strangerRefusal(thrown, credential, isForGenerating(method));
   }
   if (credential.split(".", 4).length !== 3) {
     throw new DomainError(ErrorReason.KEY_UNKNOWN, "neither an API key nor a token");

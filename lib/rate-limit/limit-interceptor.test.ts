@@ -13,13 +13,17 @@ import {
 } from "../../test/support/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type Caller, callerKey } from "../identity/caller.ts";
+import { callLifeOf } from "../runtime/call-life.ts";
 import { createLocalTransport } from "../runtime/client.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { serverInterceptor } from "../runtime/interceptors.ts";
 import { silentLog } from "../runtime/log.ts";
+import { LoopDelay } from "../runtime/loop-delay.ts";
 import type { RegisterRoutes } from "../runtime/rpc-handler.ts";
+import { admissionIdHeader } from "./admission-id.ts";
 import { createLimitInterceptor } from "./limit-interceptor.ts";
-import type { RequestLimiter } from "./limiter.ts";
+import { limitedRequest, type RequestLimiter } from "./limiter.ts";
+import { LoadShedder } from "./load-shedder.ts";
 import { LocalLimiter } from "./local-limiter.ts";
 
 const principal = create(PrincipalSchema, { rateBucket: "ab".repeat(32), rateLimitPerMinute: 1000 });
@@ -28,6 +32,13 @@ const places = [...transportNames, "in this process"] as const;
 
 let limiter: RequestLimiter;
 let caller: Caller;
+/** Carries one request at a time where the limiter lets more in. */
+const shedder = new LoadShedder({
+  maxInFlight: 1,
+  maxDelayMs: Number.MAX_SAFE_INTEGER,
+  maxWaiting: 0,
+  loopDelay: new LoopDelay(),
+});
 /** What the handler does behind its first frame. */
 let behave: (context: HandlerContext) => Promise<void>;
 let server: SpeechServer;
@@ -51,7 +62,12 @@ const routes: RegisterRoutes = (router) =>
           return next(request);
         },
         createLimitInterceptor({
-          limiter: { admit: (...request) => limiter.admit(...request), close: () => limiter.close() },
+          limiter: {
+            admit: (...request) => limiter.admit(...request),
+            enter: (...request) => limiter.enter(...request),
+            close: () => limiter.close(),
+          },
+          shedder,
           methods: [SpeechService.method.synthesize],
         }),
       ],
@@ -156,9 +172,108 @@ describe("the limit a minute of direct calls", () => {
   });
 });
 
+describe("a call that a process makes for a caller", () => {
+  const acting: Caller = { kind: "process", issuer: "gateway", principal };
+  const named = (id: string) => ({ headers: { [admissionIdHeader]: id } });
+
+  beforeEach(() => {
+    caller = acting;
+  });
+
+  test("goes on under the id that it names, and counts once with where it came in", async () => {
+    const { promise: held, resolve: end } = Promise.withResolvers<void>();
+    behave = () => held;
+    const speech = speechAt("Connect over HTTP/1.1");
+    const admitted = await limiter.admit(limitedRequest(principal));
+    const { promise: began, resolve: onFrame } = Promise.withResolvers<void>();
+    const call = readAll(speech.synthesize({}, named(admitted.id)), onFrame);
+    await began;
+    admitted.release();
+    expect((await refusal(readAll(speech.synthesize({}, named("another"))))).code).toBe(
+      Code.ResourceExhausted,
+    );
+    end();
+    await call;
+    await nothingInFlight();
+  });
+
+  test.for([["without an id"], ["with none of ours"]])("takes a place of its own %s", async ([how]) => {
+    const { release } = await limiter.admit(limitedRequest(principal));
+    const headers = how === "without an id" ? undefined : named("x".repeat(65));
+    const error = await refusal(readAll(speechAt("Connect over HTTP/1.1").synthesize({}, headers)));
+    expect(DomainError.from(error).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+    release();
+  });
+
+  test("is not limited a minute anew", async () => {
+    const speech = speechAt("Connect over HTTP/1.1");
+    for (const _ of [1, 2, 3]) {
+      await readAll(speech.synthesize({}));
+      await nothingInFlight();
+    }
+  });
+
+  test("is not believed when a program makes it", async () => {
+    caller = direct;
+    const { id, release } = await limiter.admit(limitedRequest(principal));
+    const error = await refusal(readAll(speechAt("Connect over HTTP/1.1").synthesize({}, named(id))));
+    expect(DomainError.from(error).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+    release();
+  });
+});
+
+describe("work that goes on after its caller left", () => {
+  test.for<[string, Caller]>([
+    ["a program", direct],
+    ["a process", { kind: "process", issuer: "gateway", principal }],
+  ])("is in flight until it is done: %s", async ([, who]) => {
+    caller = who;
+    const { promise: work, resolve: done } = Promise.withResolvers<void>();
+    const { promise: kept, resolve: keeping } = Promise.withResolvers<void>();
+    behave = (context) => {
+      callLifeOf(context.values).keepUntil(work);
+      keeping();
+      return untilAborted(context);
+    };
+    const speech = speechAt("gRPC");
+    const leaving = new AbortController();
+    const call = refusal(readAll(speech.synthesize({}, { signal: leaving.signal })));
+    await kept;
+    leaving.abort();
+    await call;
+    const another = await refusal(readAll(speech.synthesize({})));
+    expect(DomainError.from(another).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+    done();
+    await nothingInFlight();
+  });
+});
+
+describe("a process that can carry no more", () => {
+  test("refuses whom it has not let in, with when to come again, whoever calls", async () => {
+    limiter = new LocalLimiter({ limits: { perMinute: 100, maxInFlight: 100 } });
+    const { promise: held, resolve: end } = Promise.withResolvers<void>();
+    behave = () => held;
+    const speech = speechAt("gRPC");
+    const { promise: began, resolve: onFrame } = Promise.withResolvers<void>();
+    const first = readAll(speech.synthesize({}), onFrame);
+    await began;
+    for (const who of [direct, { kind: "process", issuer: "gateway", principal } as const]) {
+      caller = who;
+      const error = await refusal(readAll(speech.synthesize({})));
+      expect(error.code).toBe(Code.Unavailable);
+      const { reason, retryAfterMs = 0 } = DomainError.from(error);
+      expect(reason).toBe(ErrorReason.OVERLOADED);
+      expect(retryAfterMs).toBeGreaterThanOrEqual(1000);
+    }
+    end();
+    await first;
+    await waitUntil(() => shedder.running === 0);
+    await nothingInFlight();
+  });
+});
+
 describe("no limit", () => {
   test.for<[string, Caller]>([
-    ["a process that acts for a caller", { kind: "process", issuer: "gateway", principal }],
     ["a process", { kind: "process", issuer: "gateway" }],
     ["an operator", { kind: "operator", subject: "someone" }],
   ])("holds for %s", async ([, other]) => {

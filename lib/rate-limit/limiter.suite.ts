@@ -128,4 +128,78 @@ export function describeRequestLimiter(open: OpenLimiter): void {
       await limiter.close();
     });
   });
+
+  describeCeilings(open);
+  describeEntering(open);
+}
+
+function describeCeilings(open: OpenLimiter): void {
+  describe("the operator's ceilings", () => {
+    test("hold whatever a key was given", async () => {
+      const limiter = await open({ perMinute: 2, maxPerMinute: 5, maxInFlight: many });
+      const given = await admitAtOnce([limiter], 20, { bucket: "a", perMinute: 9 });
+      expect(given.admissions.length).toBe(5);
+      await limiter.close();
+    });
+
+    test("hold for all keys of an account together, and for each account apart", async () => {
+      const limiter = await open({ perMinute: 4, accountPerMinute: 10, maxInFlight: many });
+      const admitted = async (account: string, bucket: string) =>
+        (await admitAtOnce([limiter], 6, { account, bucket })).admissions.length;
+      expect([await admitted("x", "a"), await admitted("x", "b"), await admitted("x", "c")]).toEqual([
+        4, 4, 2,
+      ]);
+      const refusal = await refusalOf(limiter.admit({ account: "x", bucket: "d" }));
+      expect(refusal.reason).toBe(ErrorReason.RATE_LIMITED);
+      expect(refusal.retryAfterMs).toBeGreaterThan(0);
+      expect(await admitted("y", "e")).toBe(4);
+      await limiter.close();
+    });
+  });
+}
+
+function describeEntering(open: OpenLimiter): void {
+  describe("a request that goes on elsewhere", () => {
+    const request = { bucket: "a", account: "x" };
+
+    test.for([["where it was admitted first"], ["where it went on first"]] as const)(
+      "counts once, until both have let go: %s",
+      async ([order]) => {
+        const limiter = await open({ perMinute: many, maxInFlight: 1 });
+        const admitted = await limiter.admit(request);
+        const entered = await limiter.enter(request, admitted.id);
+        expect(entered.id).toBe(admitted.id);
+        const [first, second] = order.includes("admitted") ? [admitted, entered] : [entered, admitted];
+        first.release();
+        expect((await refusalOf(limiter.admit(request))).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+        second.release();
+        await waitUntil(() => limiter.admit(request));
+        await limiter.close();
+      },
+    );
+
+    test("comes in however full it is, and counts no minute", async () => {
+      const limiter = await open({ perMinute: 3, maxInFlight: 3 });
+      const { admissions } = await admitAtOnce([limiter], 3, request);
+      for (const { id } of admissions) await limiter.enter(request, id);
+      for (const { release } of admissions) release();
+      expect((await refusalOf(limiter.enter(request, "another"))).reason).toBe(
+        ErrorReason.TOO_MANY_IN_FLIGHT,
+      );
+      await limiter.close();
+    });
+
+    test("takes a place of its own when nobody holds it any more, or it names none", async () => {
+      const limiter = await open({ perMinute: many, maxInFlight: 2 });
+      const gone = await limiter.admit(request);
+      gone.release();
+      const again = await limiter.enter(request, gone.id);
+      await limiter.enter(request, undefined);
+      const refusal = await refusalOf(limiter.enter(request, undefined));
+      expect([refusal.reason, refusal.retryAfterMs]).toEqual([ErrorReason.TOO_MANY_IN_FLIGHT, 1000]);
+      again.release();
+      await waitUntil(() => limiter.enter(request, undefined));
+      await limiter.close();
+    });
+  });
 }

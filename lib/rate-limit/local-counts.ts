@@ -1,82 +1,90 @@
 /*
- * Owns what this process has admitted, by bucket.
- * 1. A window begins with the first admission after the last one has ended; admissions alone count in it.
- * 2. Windows are kept oldest first and at most `maxBuckets` of them: ended ones go as new ones come, and when there is
- *    still no room the oldest goes, whose bucket then starts anew.
- * 3. What is in flight is counted apart from windows and only while there is any, so that it outlives them and is
- *    bounded by the requests that run.
+ * Owns what this process has admitted: what began, by bucket and by account, in windows (rate-windows.ts), and what is
+ * in flight, by bucket and id. The latter is counted apart and only while there is any, so that it outlives windows and
+ * is bounded by the requests that run.
  */
-import type { Clock } from "../runtime/clock.ts";
-import { allInFlight, type Refusal, type RequestLimits, rateWindowMs, windowUsedUp } from "./limiter.ts";
+import { HeldIds } from "./held-ids.ts";
+import {
+  allInFlight,
+  type LimitedRequest,
+  perMinuteOf,
+  type Refusal,
+  type RequestLimits,
+  windowUsedUp,
+} from "./limiter.ts";
+import { RateWindows, type RateWindowsOptions } from "./rate-windows.ts";
 
-/** How a process counts. */
-export interface LocalCountsOptions {
-  readonly clock: Clock;
-  /** Defaults to a minute. */
-  readonly windowMs?: number;
-  /** Windows kept at one time; defaults to 100,000. */
-  readonly maxBuckets?: number;
-}
+/** What a window counts the requests of. */
+export type WindowKind = "bucket" | "account";
 
-interface RateWindow {
-  readonly endsMs: number;
-  admitted: number;
-}
-
-/** Requests of this process: begun in the window of each bucket, and in flight. */
+/** Requests of this process: begun in the windows of buckets and accounts, and in flight. */
 export class LocalCounts {
-  readonly #clock: Clock;
-  readonly #windowMs: number;
-  readonly #maxBuckets: number;
-  readonly #windows = new Map<string, RateWindow>();
-  readonly #inFlight = new Map<string, number>();
+  readonly #buckets: RateWindows;
+  readonly #accounts: RateWindows;
+  readonly #inFlight = new Map<string, HeldIds>();
 
-  constructor({ clock, windowMs = rateWindowMs, maxBuckets = 100_000 }: LocalCountsOptions) {
-    this.#clock = clock;
-    this.#windowMs = windowMs;
-    this.#maxBuckets = maxBuckets;
+  constructor(options: RateWindowsOptions) {
+    this.#buckets = new RateWindows(options);
+    this.#accounts = new RateWindows(options);
   }
 
   /** Entries kept, for tests of their bound. */
   get size(): { windows: number; inFlight: number } {
-    return { windows: this.#windows.size, inFlight: this.#inFlight.size };
+    return { windows: this.#buckets.size, inFlight: this.#inFlight.size };
   }
 
-  /** Why one more request of the bucket is refused; undefined when it is not. */
-  refusal(bucket: string, { perMinute, maxInFlight }: RequestLimits): Refusal | undefined {
-    const window = this.#windows.get(bucket);
-    if (window !== undefined && window.admitted >= perMinute) {
-      const leftMs = window.endsMs - this.#clock.monotonicMs();
-      if (leftMs > 0) return windowUsedUp(leftMs);
-    }
-    return (this.#inFlight.get(bucket) ?? 0) >= maxInFlight ? allInFlight : undefined;
+  /** Why one more request is refused; undefined when it is not. */
+  refusal(request: LimitedRequest, limits: RequestLimits): Refusal | undefined {
+    const bucketMs = this.#buckets.waitMs(request.bucket, perMinuteOf(request, limits));
+    const accountMs = this.#accountWaitMs(request, limits);
+    if (bucketMs > 0 || accountMs > 0) return windowUsedUp(Math.max(bucketMs, accountMs));
+    return this.fullness(request, limits);
+  }
+
+  /** Why a request that began elsewhere, there under `id`, can't go on here; undefined when it can. */
+  fullness({ bucket }: LimitedRequest, { maxInFlight }: RequestLimits, id?: string): Refusal | undefined {
+    const held = this.#inFlight.get(bucket);
+    if (held === undefined || held.size < maxInFlight) return undefined;
+    return id !== undefined && held.has(id) ? undefined : allInFlight;
   }
 
   /** Counts a request that begins. */
-  add(bucket: string): void {
-    this.#inFlight.set(bucket, (this.#inFlight.get(bucket) ?? 0) + 1);
-    const nowMs = this.#clock.monotonicMs();
-    const window = this.#windows.get(bucket);
-    if (window !== undefined && nowMs < window.endsMs) {
-      window.admitted += 1;
-      return;
-    }
-    this.#windows.delete(bucket);
-    this.#makeRoom(nowMs);
-    this.#windows.set(bucket, { endsMs: nowMs + this.#windowMs, admitted: 1 });
+  begin({ bucket, account }: LimitedRequest): void {
+    this.#buckets.add(bucket);
+    if (account !== undefined) this.#accounts.add(account);
   }
 
-  /** Counts one that was added as ended. */
-  remove(bucket: string): void {
-    const left = (this.#inFlight.get(bucket) ?? 0) - 1;
-    if (left > 0) this.#inFlight.set(bucket, left);
-    else this.#inFlight.delete(bucket);
+  /** When a window ends, monotonic milliseconds; undefined when none lasts. */
+  endsMs(kind: WindowKind, name: string): number | undefined {
+    return this.#windowsOf(kind).endsMs(name);
   }
 
-  #makeRoom(nowMs: number): void {
-    for (const [bucket, { endsMs }] of this.#windows) {
-      if (nowMs < endsMs && this.#windows.size < this.#maxBuckets) return;
-      this.#windows.delete(bucket);
-    }
+  /** What all processes have begun of a bucket or an account. */
+  learn(kind: WindowKind, name: string, begun: number, leftMs: number): void {
+    this.#windowsOf(kind).learn(name, begun, leftMs);
+  }
+
+  /** One more holds a request in flight. */
+  hold(bucket: string, id: string): void {
+    const known = this.#inFlight.get(bucket);
+    const held = known ?? new HeldIds();
+    if (known === undefined) this.#inFlight.set(bucket, held);
+    held.hold(id);
+  }
+
+  /** One who held it does no more. */
+  letGo(bucket: string, id: string): void {
+    const held = this.#inFlight.get(bucket);
+    held?.letGo(id);
+    if (held?.size === 0) this.#inFlight.delete(bucket);
+  }
+
+  #windowsOf(kind: WindowKind): RateWindows {
+    return kind === "bucket" ? this.#buckets : this.#accounts;
+  }
+
+  #accountWaitMs({ account }: LimitedRequest, { accountPerMinute }: RequestLimits): number {
+    if (account === undefined || accountPerMinute === undefined) return 0;
+    return this.#accounts.waitMs(account, accountPerMinute);
   }
 }

@@ -82,24 +82,29 @@ describe("the window of a bucket", () => {
 describe("what a process remembers", () => {
   const limits = { perMinute: 1, maxInFlight: 1 };
 
+  function begin(counts: LocalCounts, bucket: string): void {
+    counts.begin({ bucket });
+    counts.hold(bucket, "id");
+  }
+
   test("goes with the windows that have ended and the requests that have", () => {
     const clock = new ManualClock();
     const counts = new LocalCounts({ clock });
-    for (let index = 0; index < 1000; index += 1) counts.add(`bucket-${index}`);
-    for (let index = 0; index < 1000; index += 1) counts.remove(`bucket-${index}`);
+    for (let index = 0; index < 1000; index += 1) begin(counts, `bucket-${index}`);
+    for (let index = 0; index < 1000; index += 1) counts.letGo(`bucket-${index}`, "id");
     expect(counts.size).toEqual({ windows: 1000, inFlight: 0 });
     clock.advance(60_000);
-    counts.add("another");
+    begin(counts, "another");
     expect(counts.size).toEqual({ windows: 1, inFlight: 1 });
   });
 
   test("is bounded: the oldest window makes room, and what is in flight stays", () => {
-    const counts = new LocalCounts({ clock: new ManualClock(), maxBuckets: 3 });
-    for (const bucket of ["a", "b", "c", "d"]) counts.add(bucket);
+    const counts = new LocalCounts({ clock: new ManualClock(), maxWindows: 3 });
+    for (const bucket of ["a", "b", "c", "d"]) begin(counts, bucket);
     expect(counts.size).toEqual({ windows: 3, inFlight: 4 });
-    expect(counts.refusal("d", limits)?.reason).toBe(ErrorReason.RATE_LIMITED);
-    expect(counts.refusal("a", limits)?.reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
-    counts.remove("a");
-    expect(counts.refusal("a", limits)).toBeUndefined();
+    expect(counts.refusal({ bucket: "d" }, limits)?.reason).toBe(ErrorReason.RATE_LIMITED);
+    expect(counts.refusal({ bucket: "a" }, limits)?.reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+    counts.letGo("a", "id");
+    expect(counts.refusal({ bucket: "a" }, limits)).toBeUndefined();
   });
 });

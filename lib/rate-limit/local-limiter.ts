@@ -1,8 +1,10 @@
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import {
   type Admission,
+  AdmissionIds,
   admissionUntil,
   type LimitedRequest,
+  type Refusal,
   type RequestLimiter,
   type RequestLimits,
   refusalError,
@@ -22,20 +24,34 @@ export interface LocalLimiterOptions {
 export class LocalLimiter implements RequestLimiter {
   readonly #limits: RequestLimits;
   readonly #counts: LocalCounts;
+  readonly #ids = new AdmissionIds();
 
   constructor({ limits, clock = systemClock, ...options }: LocalLimiterOptions) {
     this.#limits = limits;
     this.#counts = new LocalCounts({ clock, ...options });
   }
 
-  async admit({ bucket, perMinute }: LimitedRequest, signal?: AbortSignal): Promise<Admission> {
+  async admit(request: LimitedRequest, signal?: AbortSignal): Promise<Admission> {
     throwIfGone(signal);
-    const { maxInFlight, perMinute: defaultPerMinute } = this.#limits;
-    const refusal = this.#counts.refusal(bucket, { perMinute: perMinute ?? defaultPerMinute, maxInFlight });
-    if (refusal !== undefined) throw refusalError(refusal);
-    this.#counts.add(bucket);
-    return admissionUntil(() => this.#counts.remove(bucket));
+    throwRefusal(this.#counts.refusal(request, this.#limits));
+    this.#counts.begin(request);
+    return this.#hold(request, this.#ids.next());
+  }
+
+  async enter(request: LimitedRequest, id = this.#ids.next(), signal?: AbortSignal): Promise<Admission> {
+    throwIfGone(signal);
+    throwRefusal(this.#counts.fullness(request, this.#limits, id));
+    return this.#hold(request, id);
   }
 
   async close(): Promise<void> {}
+
+  #hold({ bucket }: LimitedRequest, id: string): Admission {
+    this.#counts.hold(bucket, id);
+    return admissionUntil(id, () => this.#counts.letGo(bucket, id));
+  }
+}
+
+function throwRefusal(refusal: Refusal | undefined): void {
+  if (refusal !== undefined) throw refusalError(refusal);
 }

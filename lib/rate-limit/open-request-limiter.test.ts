@@ -3,7 +3,7 @@ import { type RedisServer, requireRedis, startRedis } from "../../test/support/r
 import { readConfig } from "../runtime/config.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { admitAtOnce } from "./limiter.suite.ts";
-import { openRequestLimiter, rateLimitSpec } from "./open-request-limiter.ts";
+import { openRequestLimiter, rateLimitSpec, requestLimits } from "./open-request-limiter.ts";
 
 const bucket = "ab".repeat(32);
 
@@ -11,6 +11,8 @@ describe("the environment of request limits", () => {
   test("needs nothing", () => {
     expect(readConfig(rateLimitSpec, {})).toEqual({
       RATE_LIMIT_PER_MINUTE: 600,
+      MAX_RATE_LIMIT_PER_MINUTE: undefined,
+      ACCOUNT_RATE_LIMIT_PER_MINUTE: undefined,
       MAX_INFLIGHT_PER_KEY: 64,
       REDIS_URL: undefined,
     });
@@ -19,6 +21,8 @@ describe("the environment of request limits", () => {
   test.for([
     ["RATE_LIMIT_PER_MINUTE", "0"],
     ["RATE_LIMIT_PER_MINUTE", "1.5"],
+    ["MAX_RATE_LIMIT_PER_MINUTE", "0"],
+    ["ACCOUNT_RATE_LIMIT_PER_MINUTE", "many"],
     ["MAX_INFLIGHT_PER_KEY", "0"],
     ["REDIS_URL", "http://someone:a-secret@redis.test"],
     ["REDIS_URL", "redis://someone:a-secret@redis.test/a-name"],
@@ -35,6 +39,16 @@ describe("the environment of request limits", () => {
       expect(readConfig(rateLimitSpec, { REDIS_URL }).REDIS_URL).toBe(REDIS_URL);
     },
   );
+});
+
+describe("the ceilings", () => {
+  const limits = (env: NodeJS.ProcessEnv) => requestLimits(readConfig(rateLimitSpec, env));
+
+  test("are ten times what a key has, for a key and for an account, unless the operator says else", () => {
+    expect(limits({})).toMatchObject({ perMinute: 600, maxPerMinute: 6000, accountPerMinute: 6000 });
+    const env = { MAX_RATE_LIMIT_PER_MINUTE: "700", ACCOUNT_RATE_LIMIT_PER_MINUTE: "800" };
+    expect(limits(env)).toMatchObject({ perMinute: 600, maxPerMinute: 700, accountPerMinute: 800 });
+  });
 });
 
 describe("a limiter by the environment", () => {

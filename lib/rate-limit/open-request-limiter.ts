@@ -1,21 +1,52 @@
 import { intVar, redisUrlVar } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
-import type { RequestLimiter } from "./limiter.ts";
+import type { RequestLimiter, RequestLimits } from "./limiter.ts";
 import { LocalLimiter } from "./local-limiter.ts";
 import { RedisLimiter } from "./redis-limiter.ts";
 
+/** How many requests a minute a key has by default, and how many it may be given; account asks for it, too. */
+export const rateCeilingSpec = {
+  RATE_LIMIT_PER_MINUTE: intVar(1, 1_000_000)({ default: 600 }),
+  MAX_RATE_LIMIT_PER_MINUTE: intVar(1, 1_000_000)({ default: undefined }),
+} as const;
+
 /** The variables of request limits; gateway, speech and image must agree on them. */
 export const rateLimitSpec = {
-  RATE_LIMIT_PER_MINUTE: intVar(1, 1_000_000)({ default: 600 }),
+  ...rateCeilingSpec,
+  ACCOUNT_RATE_LIMIT_PER_MINUTE: intVar(1, 100_000_000)({ default: undefined }),
   MAX_INFLIGHT_PER_KEY: intVar(1, 100_000)({ default: 64 }),
   REDIS_URL: redisUrlVar({ default: undefined }),
 } as const;
 
-/** The limits that an environment stands for. */
-export interface RateLimitConfig {
+/** What keys may be given, as an environment says it. */
+export interface RateCeilingConfig {
   readonly RATE_LIMIT_PER_MINUTE: number;
+  readonly MAX_RATE_LIMIT_PER_MINUTE?: number | undefined;
+}
+
+/** The limits that an environment stands for. */
+export interface RateLimitConfig extends RateCeilingConfig {
+  readonly ACCOUNT_RATE_LIMIT_PER_MINUTE?: number | undefined;
   readonly MAX_INFLIGHT_PER_KEY: number;
   readonly REDIS_URL: string | undefined;
+}
+
+/** A ceiling that the operator did not choose, as a multiple of what a key has by default. */
+const ceilingFactor = 10;
+
+/** The most requests a minute that a key may have. */
+export function keyRateCeiling(config: RateCeilingConfig): number {
+  return config.MAX_RATE_LIMIT_PER_MINUTE ?? ceilingFactor * config.RATE_LIMIT_PER_MINUTE;
+}
+
+/** The limits of requests. */
+export function requestLimits(config: Omit<RateLimitConfig, "REDIS_URL">): RequestLimits {
+  return {
+    perMinute: config.RATE_LIMIT_PER_MINUTE,
+    maxPerMinute: keyRateCeiling(config),
+    accountPerMinute: config.ACCOUNT_RATE_LIMIT_PER_MINUTE ?? ceilingFactor * config.RATE_LIMIT_PER_MINUTE,
+    maxInFlight: config.MAX_INFLIGHT_PER_KEY,
+  };
 }
 
 /**
@@ -23,7 +54,7 @@ export interface RateLimitConfig {
  * not there is logged and used once it is.
  */
 export async function openRequestLimiter(config: RateLimitConfig, log: Log): Promise<RequestLimiter> {
-  const limits = { perMinute: config.RATE_LIMIT_PER_MINUTE, maxInFlight: config.MAX_INFLIGHT_PER_KEY };
+  const limits = requestLimits(config);
   if (config.REDIS_URL === undefined) return new LocalLimiter({ limits });
   return RedisLimiter.open({ url: config.REDIS_URL, limits, log });
 }

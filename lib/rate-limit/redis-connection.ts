@@ -1,5 +1,16 @@
 import { createClient } from "@redis/client";
-import { leasesKey, type RedisAnswer, renewScript, type TakeArguments, takeScript } from "./redis-scripts.ts";
+import type { LimitedRequest } from "./limiter.ts";
+import {
+  enterScript,
+  giveScript,
+  type Lease,
+  type LeaseQuestion,
+  oweScript,
+  type RedisAnswer,
+  renewScript,
+  takeScript,
+  type WindowState,
+} from "./redis-scripts.ts";
 
 /** How to reach Redis; times in milliseconds. */
 export interface RedisConnectionOptions {
@@ -19,7 +30,7 @@ const closeTimeoutMs = 500;
 function newClient({ url, openTimeoutMs }: RedisConnectionOptions) {
   return createClient({
     url,
-    scripts: { take: takeScript, renew: renewScript },
+    scripts: { take: takeScript, enter: enterScript, give: giveScript, renew: renewScript, owe: oweScript },
     // Shorter, since a client that is destroyed while it connects would not notice.
     socket: { connectTimeout: openTimeoutMs / 2, reconnectStrategy: false },
     disableOfflineQueue: true,
@@ -63,16 +74,24 @@ export class RedisConnection {
     }
   }
 
-  take(request: TakeArguments): Promise<RedisAnswer> {
-    return this.#connected().take(request);
+  take(question: LeaseQuestion): Promise<RedisAnswer> {
+    return this.#connected().take(question);
   }
 
-  renew(bucket: string, leases: readonly string[], leaseMs: number): Promise<unknown> {
-    return this.#connected().renew(bucket, leases, leaseMs);
+  enter(question: LeaseQuestion): Promise<RedisAnswer> {
+    return this.#connected().enter(question);
   }
 
-  give(bucket: string, lease: string): Promise<unknown> {
-    return this.#connected().zRem(leasesKey(bucket), lease);
+  give(lease: Lease): Promise<unknown> {
+    return this.#connected().give(lease);
+  }
+
+  renew(request: LimitedRequest, leases: readonly Lease[], leaseMs: number): Promise<unknown> {
+    return this.#connected().renew(request, leases, leaseMs);
+  }
+
+  owe(windowKey: string, count: number, leftMs: number): Promise<WindowState> {
+    return this.#connected().owe(windowKey, count, leftMs);
   }
 
   /** Gives the connection up; what still waits on it is rejected. */

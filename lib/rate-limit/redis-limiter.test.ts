@@ -13,7 +13,7 @@ import { silentLog } from "../runtime/log.ts";
 import { admitAtOnce, describeRequestLimiter, refusalOf } from "./limiter.suite.ts";
 import type { RequestLimiter } from "./limiter.ts";
 import { RedisLimiter, type RedisLimiterOptions } from "./redis-limiter.ts";
-import { leasesKey } from "./redis-scripts.ts";
+import { holdersKey, leasesKey } from "./redis-scripts.ts";
 
 const many = 1_000_000;
 let redis: RedisServer | undefined;
@@ -52,7 +52,7 @@ async function close(...limiters: readonly RequestLimiter[]): Promise<void> {
 }
 
 async function leases(bucket: string): Promise<string[]> {
-  return (await theRedis().command("ZRANGE", leasesKey(bucket), "0", "-1")) as string[];
+  return (await theRedis().command("ZRANGE", leasesKey({ bucket }), "0", "-1")) as string[];
 }
 
 describe("with Redis", () => {
@@ -125,7 +125,7 @@ describe("two processes that share a Redis", () => {
     const limiter = await open({});
     await limiter.admit({ bucket });
     const keys = (await theRedis().command("KEYS", `media:rate:*`)) as string[];
-    expect(keys).toContain(leasesKey(bucket));
+    expect(keys).toContain(leasesKey({ bucket }));
     for (const key of keys) {
       const leftMs = await theRedis().command("PTTL", key);
       expect(leftMs).not.toBe(-1);
@@ -135,6 +135,46 @@ describe("two processes that share a Redis", () => {
   });
 });
 
+describe("a request that goes on in another process", () => {
+  test("is one in flight for all of them, until both have let go", async () => {
+    const request = { bucket: newBucket(), account: "x" };
+    const [gateway, service] = await Promise.all([open({ maxInFlight: 1 }), open({ maxInFlight: 1 })]);
+    const admitted = await gateway.admit(request);
+    const entered = await service.enter(request, admitted.id);
+    const inFlight = () => theRedis().command("ZCARD", leasesKey(request));
+    expect(await inFlight()).toBe(1);
+    admitted.release();
+    for (const limiter of [gateway, service])
+      expect((await refusalOf(limiter.admit(request))).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+    entered.release();
+    await waitUntil(async () => (await inFlight()) === 0);
+    await gateway.admit(request);
+    await close(gateway, service);
+  });
+
+  test.for([["where it was admitted"], ["where it went on"]] as const)(
+    "stays when the process dies %s, and ends with the other one",
+    async ([dies]) => {
+      const request = { bucket: newBucket() };
+      const options = { leaseMs: 900 };
+      const gateway = await open({ maxInFlight: 1 }, options);
+      const service = await open({ maxInFlight: 1 }, options);
+      const admitted = await gateway.admit(request);
+      const entered = await service.enter(request, admitted.id);
+      const atGateway = dies === "where it was admitted";
+      // It gives nothing back and renews nothing, as one that was killed.
+      await close(atGateway ? gateway : service);
+      const holders = () => theRedis().command("ZCARD", holdersKey(request));
+      await waitUntil(async () => (await holders()) === 1);
+      const other = atGateway ? service : gateway;
+      expect((await refusalOf(other.admit(request))).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);
+      (atGateway ? entered : admitted).release();
+      await waitUntil(() => other.admit(request));
+      await close(other);
+    },
+  );
+});
+
 describe("what is in flight", () => {
   test("counts as long as it runs, however long that is", async () => {
     const bucket = newBucket();
@@ -142,7 +182,7 @@ describe("what is in flight", () => {
     const limiter = await open({ maxInFlight: 1 }, { leaseMs });
     await limiter.admit({ bucket });
     const [lease = ""] = await leases(bucket);
-    const ends = async () => Number(await theRedis().command("ZSCORE", leasesKey(bucket), lease));
+    const ends = async () => Number(await theRedis().command("ZSCORE", leasesKey({ bucket }), lease));
     const firstMs = await ends();
     await waitUntil(async () => (await ends()) > firstMs + 3 * leaseMs);
     expect((await refusalOf(limiter.admit({ bucket }))).reason).toBe(ErrorReason.TOO_MANY_IN_FLIGHT);

@@ -6,30 +6,38 @@
  * 2. No request waits for Redis longer than `answerTimeoutMs`. After the first that got no answer Redis is away, and
  *    none asks it until a probe of our own was answered in that time; a connection that leaves a probe unanswered is
  *    given up for a new one.
- * 3. A request in flight is a lease in Redis that this process renews while the request runs and gives back when it
- *    ends. A lease that could not be given back, and those of a process that died, end by themselves.
+ * 3. A request in flight is one member of a sorted set in Redis, however many processes hold it: each has a lease on it
+ *    that it renews while it does and gives back when it ends. A lease that could not be given back, and those of a
+ *    process that died, end by themselves, and with the last of them the request is in flight no more.
  * 4. A lease is given back on the connection that asked for it, behind its question; so one that is taken after its
  *    request has stopped to wait does not stay.
  * 5. When Redis is back, also empty, it is told at once of all requests that are in flight.
- * 6. Going away and coming back is logged once each.
+ * 6. What was admitted alone is owed (redis-debts.ts): Redis is told of it before it is asked again, and with each
+ *    probe that it answers too slowly, and this process learns what the others have admitted. So processes that count
+ *    alone since Redis is slow go beyond a limit by what they admit between two probes.
+ * 7. Going away and coming back is logged once each.
  */
-import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
+import { HeldLeases } from "./held-leases.ts";
 import {
   type Admission,
+  AdmissionIds,
   admissionUntil,
   type LimitedRequest,
+  type Refusal,
   type RequestLimiter,
   type RequestLimits,
   rateWindowMs,
   refusalError,
+  type SharingFigures,
   throwIfGone,
 } from "./limiter.ts";
 import { LocalCounts } from "./local-counts.ts";
 import { RedisConnection, redisFailure } from "./redis-connection.ts";
-import type { RedisAnswer } from "./redis-scripts.ts";
+import { RedisDebts } from "./redis-debts.ts";
+import type { Lease, RedisAnswer } from "./redis-scripts.ts";
 
 /** Limits over all processes that use the same Redis; times in milliseconds. */
 export interface RedisLimiterOptions {
@@ -50,15 +58,21 @@ export interface RedisLimiterOptions {
   readonly leaseMs?: number;
 }
 
+/** Who asks what processes share, and never counts as in flight. */
+const probeLimits = { perMinute: Number.MAX_SAFE_INTEGER, maxInFlight: Number.MAX_SAFE_INTEGER };
+
 /** Limits exactly over all processes, and within this one while Redis is away. */
 export class RedisLimiter implements RequestLimiter {
   readonly #options: Required<Omit<RedisLimiterOptions, "url">>;
   readonly #redis: RedisConnection;
   readonly #local: LocalCounts;
-  readonly #leases = new Map<string, Set<string>>();
-  readonly #process = randomBytes(9).toString("base64url");
+  readonly #debts: RedisDebts;
+  readonly #leases = new HeldLeases();
+  readonly #ids = new AdmissionIds();
+  readonly #probeBucket = `probe-${this.#ids.next()}`;
   readonly #closing = new AbortController();
-  #lastLease = 0;
+  readonly #left = { slow: 0, failed: 0 };
+  #decidedAlone = 0;
   #away = true;
 
   private constructor({ url, ...options }: RedisLimiterOptions) {
@@ -73,6 +87,7 @@ export class RedisLimiter implements RequestLimiter {
     };
     const { clock, windowMs, probeTimeoutMs } = this.#options;
     this.#local = new LocalCounts({ clock, windowMs });
+    this.#debts = new RedisDebts(this.#local);
     this.#redis = new RedisConnection({
       url,
       openTimeoutMs: probeTimeoutMs,
@@ -90,26 +105,28 @@ export class RedisLimiter implements RequestLimiter {
     return limiter;
   }
 
-  get away(): boolean {
-    return this.#away;
+  get sharing(): SharingFigures {
+    return { away: this.#away, left: { ...this.#left }, decidedAlone: this.#decidedAlone };
   }
 
-  async admit({ bucket, perMinute }: LimitedRequest, signal?: AbortSignal): Promise<Admission> {
+  async admit(request: LimitedRequest, signal?: AbortSignal): Promise<Admission> {
     throwIfGone(signal);
-    const { perMinute: defaultPerMinute, maxInFlight } = this.#options.limits;
-    const limits = { perMinute: perMinute ?? defaultPerMinute, maxInFlight };
-    const lease = this.#newLease();
-    const answer = this.#away ? undefined : await this.#ask(bucket, lease, limits);
-    const refusal = answer === undefined ? this.#local.refusal(bucket, limits) : refusalOf(answer);
-    if (refusal !== undefined) {
-      if (answer === undefined) this.#giveBack(bucket, lease);
-      throw refusalError(refusal);
-    }
-    this.#begin(bucket, lease);
-    const admission = admissionUntil(() => this.#end(bucket, lease));
-    if (signal?.aborted) admission.release();
+    const lease: Lease = { request, id: this.#ids.next(), holder: "admitted" };
+    const { answer, late } = await this.#ask(() => this.#take(lease));
+    const { limits } = this.#options;
+    this.#obey(lease, answer, () => this.#local.refusal(request, limits));
+    this.#local.begin(request);
+    if (answer === undefined) this.#owe(request, late);
+    return this.#begin(lease, signal);
+  }
+
+  async enter(request: LimitedRequest, id?: string, signal?: AbortSignal): Promise<Admission> {
     throwIfGone(signal);
-    return admission;
+    const lease: Lease = { request, id: id ?? this.#ids.next(), holder: "entered" };
+    const { leaseMs, limits, windowMs } = this.#options;
+    const { answer } = await this.#ask(() => this.#redis.enter({ ...lease, leaseMs, limits, windowMs }));
+    this.#obey(lease, answer, () => this.#local.fullness(request, limits, id));
+    return this.#begin(lease, signal);
   }
 
   async close(): Promise<void> {
@@ -118,60 +135,83 @@ export class RedisLimiter implements RequestLimiter {
     await this.#redis.close();
   }
 
-  #newLease(): string {
-    this.#lastLease += 1;
-    return `${this.#process}-${this.#lastLease.toString(36)}`;
-  }
-
-  /** What Redis says; undefined when it does not say so in time. */
-  async #ask(bucket: string, lease: string, limits: RequestLimits): Promise<RedisAnswer | undefined> {
-    const { answerTimeoutMs } = this.#options;
+  /** What Redis says; undefined when it does not say so in time, and then what it says too late. */
+  async #ask(
+    question: () => Promise<RedisAnswer>,
+  ): Promise<{ answer?: RedisAnswer | undefined; late?: Promise<RedisAnswer> }> {
+    if (this.#away) return {};
     try {
-      const answer = await within(answerTimeoutMs, this.#take(bucket, lease, limits));
-      if (answer === undefined) this.#leave("slow");
-      return answer;
+      const late = question();
+      const answer = await within(this.#options.answerTimeoutMs, late);
+      if (answer !== undefined) return { answer };
+      this.#leave("slow");
+      return { late };
     } catch (thrown) {
       this.#leave(redisFailure(thrown));
-      return undefined;
+      return {};
     }
   }
 
-  #take(bucket: string, lease: string, limits: RequestLimits): Promise<RedisAnswer> {
+  /** Throws the refusal that Redis gave or, where it gave none, this process's own. */
+  #obey(lease: Lease, answer: RedisAnswer | undefined, ownRefusal: () => Refusal | undefined): void {
+    if (answer === undefined) this.#decidedAlone += 1;
+    const refusal = answer === undefined ? ownRefusal() : refusalOf(answer);
+    if (refusal === undefined) return;
+    if (answer === undefined) this.#giveBack(lease);
+    throw refusalError(refusal);
+  }
+
+  /** Redis was not told of a request, unless it has counted it and only said so too late. */
+  #owe(request: LimitedRequest, late: Promise<RedisAnswer> | undefined): void {
+    this.#debts.owe(request);
+    const counted = (answer: RedisAnswer) => {
+      if (answer === "admitted") this.#debts.pay(request);
+    };
+    late?.then(counted, () => undefined);
+  }
+
+  #take(lease: Lease, limits: RequestLimits = this.#options.limits): Promise<RedisAnswer> {
     const { leaseMs, windowMs } = this.#options;
-    return this.#redis.take({ bucket, lease, leaseMs, windowMs, ...limits });
+    return this.#redis.take({ ...lease, leaseMs, windowMs, limits });
   }
 
-  #begin(bucket: string, lease: string): void {
-    this.#local.add(bucket);
-    const leases = this.#leases.get(bucket);
-    if (leases === undefined) this.#leases.set(bucket, new Set([lease]));
-    else leases.add(lease);
+  #begin(lease: Lease, signal: AbortSignal | undefined): Admission {
+    const { request, id } = lease;
+    this.#local.hold(request.bucket, id);
+    this.#leases.add(lease);
+    const admission = admissionUntil(id, () => this.#end(lease));
+    if (signal?.aborted) admission.release();
+    throwIfGone(signal);
+    return admission;
   }
 
-  #end(bucket: string, lease: string): void {
-    this.#local.remove(bucket);
-    const leases = this.#leases.get(bucket);
-    leases?.delete(lease);
-    if (leases?.size === 0) this.#leases.delete(bucket);
-    this.#giveBack(bucket, lease);
+  #end(lease: Lease): void {
+    this.#local.letGo(lease.request.bucket, lease.id);
+    this.#leases.delete(lease);
+    this.#giveBack(lease);
   }
 
   /** A failure is nobody's to mend: the lease ends by itself. */
-  #giveBack(bucket: string, lease: string): void {
-    if (this.#redis.ready) this.#redis.give(bucket, lease).catch(() => undefined);
+  #giveBack(lease: Lease): void {
+    if (this.#redis.ready) this.#redis.give(lease).catch(() => undefined);
   }
 
   #leave(cause: string): void {
     if (this.#away || this.#closing.signal.aborted) return;
     this.#away = true;
+    this.#left[cause === "slow" ? "slow" : "failed"] += 1;
     this.#options.log.warn({ cause }, "redis is away: requests are limited in this process alone");
     void this.#awaitReturn();
   }
 
   async #awaitReturn(): Promise<void> {
-    do {
+    for (;;) {
       if (!(await this.#pause(this.#options.probeIntervalMs))) return;
-    } while ((await this.#probe()) !== undefined);
+      const failure = await this.#probe();
+      if (failure === undefined || failure === "slow") await this.#tellOwed();
+      else this.#debts.forgetEnded();
+      if (failure === undefined) break;
+    }
     if (this.#closing.signal.aborted) return;
     this.#away = false;
     this.#options.log.info("redis is back: requests are limited over all processes");
@@ -181,24 +221,29 @@ export class RedisLimiter implements RequestLimiter {
   /** Why Redis can't be used; undefined when it can. Asks as a request would, under a bucket of this process. */
   async #probe(): Promise<string | undefined> {
     const { answerTimeoutMs, clock, probeTimeoutMs } = this.#options;
-    const bucket = `probe-${this.#process}`;
     try {
       if (!this.#redis.ready) await this.#redis.open();
-      const lease = this.#newLease();
+      const request = { bucket: this.#probeBucket };
+      const lease: Lease = { request, id: this.#ids.next(), holder: "admitted" };
       const askedMs = clock.monotonicMs();
-      const answer = await within(
-        probeTimeoutMs,
-        this.#take(bucket, lease, {
-          perMinute: Number.MAX_SAFE_INTEGER,
-          maxInFlight: Number.MAX_SAFE_INTEGER,
-        }),
-      );
+      const answer = await within(probeTimeoutMs, this.#take(lease, probeLimits));
       if (answer === undefined) this.#redis.drop();
-      else this.#giveBack(bucket, lease);
+      else this.#giveBack(lease);
       return answer === undefined || clock.monotonicMs() - askedMs > answerTimeoutMs ? "slow" : undefined;
     } catch (thrown) {
       return redisFailure(thrown);
     }
+  }
+
+  /** Tells Redis what was admitted alone, and learns what all have. What fails may have been told: it is not repeated. */
+  async #tellOwed(): Promise<void> {
+    const { clock, probeTimeoutMs } = this.#options;
+    if (!this.#redis.ready) return;
+    const told = this.#debts.take().map(async ({ key, kind, name, count, endsMs }) => {
+      const { begun, leftMs } = await this.#redis.owe(key, count, Math.ceil(endsMs - clock.monotonicMs()));
+      this.#local.learn(kind, name, begun, leftMs);
+    });
+    await within(probeTimeoutMs, Promise.allSettled(told));
   }
 
   async #keepLeases(): Promise<void> {
@@ -207,12 +252,10 @@ export class RedisLimiter implements RequestLimiter {
 
   async #renew(): Promise<void> {
     const { leaseMs, probeTimeoutMs } = this.#options;
-    for (const bucket of [...this.#leases.keys()]) {
-      const leases = this.#leases.get(bucket);
+    for (const leases of this.#leases.byBucket()) {
       if (this.#away) return;
-      if (leases === undefined) continue;
       try {
-        const answer = await within(probeTimeoutMs, this.#redis.renew(bucket, [...leases], leaseMs));
+        const answer = await within(probeTimeoutMs, this.#redis.renew(leases[0].request, leases, leaseMs));
         if (answer === undefined) this.#leave("slow");
       } catch (thrown) {
         this.#leave(redisFailure(thrown));

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { type RedisServer, requireRedis, startRedis } from "../../test/support/redis-server.ts";
-import { startStallingProxy } from "../../test/support/stalling-proxy.ts";
+import { type StallingProxy, startStallingProxy } from "../../test/support/stalling-proxy.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog } from "../runtime/log.ts";
 import { admitAtOnce, refusalOf } from "./limiter.suite.ts";
 import type { RequestLimiter } from "./limiter.ts";
 import { RedisLimiter, type RedisLimiterOptions } from "./redis-limiter.ts";
-import { leasesKey } from "./redis-scripts.ts";
+import { leasesKey, windowKey } from "./redis-scripts.ts";
 
 const many = 1_000_000;
 const away = "redis is away: requests are limited in this process alone";
@@ -58,7 +58,7 @@ async function start(
         const { msg, cause } = JSON.parse(line) as { msg: string; cause?: string };
         return cause === undefined ? msg : `${msg} (${cause})`;
       }),
-    leases: async () => Number(await redis.command("ZCARD", leasesKey(bucket))),
+    leases: async () => Number(await redis.command("ZCARD", leasesKey({ bucket }))),
     async [Symbol.asyncDispose]() {
       await limiter.close();
       await redis[Symbol.asyncDispose]();
@@ -175,7 +175,7 @@ describe("a Redis that hangs", () => {
     await limiter.admit({ bucket });
     await waitUntil(() => logged().length === 2);
     expect(logged()).toEqual([`${away} (slow)`, back]);
-    await waitUntil(async () => Number(await redis.command("ZCARD", leasesKey(bucket))) === 2);
+    await waitUntil(async () => Number(await redis.command("ZCARD", leasesKey({ bucket }))) === 2);
   });
 
   test("lets a caller leave while the request waits, and counts it no more", async () => {
@@ -189,6 +189,68 @@ describe("a Redis that hangs", () => {
     await limiter.admit({ bucket });
     redis.resume();
     await waitUntil(async () => (await leases()) === 1);
+  });
+});
+
+describe("a Redis that is slow", () => {
+  const slow = { answerTimeoutMs: 150, probeTimeoutMs: 20_000 };
+
+  async function startBehindProxy(proxy: StallingProxy, limits: { perMinute: number }) {
+    return start({ ...slow, url: `redis://127.0.0.1:${proxy.port}`, limits });
+  }
+
+  test("learns what was admitted alone, so that it counts when Redis is back", async () => {
+    await using redis = await startRedis();
+    await using proxy = await startStallingProxy(Number(new URL(redis.url).port));
+    const limits = { perMinute: 10 };
+    await using first = await startBehindProxy(proxy, limits);
+    await using second = await start({ ...slow, answerTimeoutMs: 20_000, url: redis.url, limits });
+    const request = { bucket, account: "x" };
+    proxy.delay(400);
+    expect((await admitAtOnce([first.limiter], 6, request)).admissions.length).toBe(6);
+    proxy.delay(0);
+    await waitUntil(() => first.logged().includes(back));
+    expect((await admitAtOnce([second.limiter], 20, request)).admissions.length).toBe(4);
+    expect((await refusalOf(first.limiter.admit(request))).reason).toBe(ErrorReason.RATE_LIMITED);
+    expect(Number(await redis.command("GET", windowKey(request)))).toBe(10);
+    expect(first.limiter.sharing).toMatchObject({ away: false, left: { slow: 1, failed: 0 } });
+    expect(first.limiter.sharing.decidedAlone).toBeGreaterThanOrEqual(6);
+  });
+
+  test("tells each process what the others admit, while it stays slow", async () => {
+    await using redis = await startRedis();
+    await using proxy = await startStallingProxy(Number(new URL(redis.url).port));
+    const limits = { perMinute: 10 };
+    await using first = await startBehindProxy(proxy, limits);
+    await using second = await startBehindProxy(proxy, limits);
+    proxy.delay(400);
+    const both = [first.limiter, second.limiter];
+    const { admissions } = await admitAtOnce(both, 20, { bucket });
+    expect(admissions.length).toBe(20);
+    // Beyond the limit already: neither has room once each knows of the other, and Redis none when it is back.
+    await waitUntil(async () => Number(await redis.command("GET", windowKey({ bucket }))) === 20);
+    proxy.delay(0);
+    await waitUntil(() => [first, second].every((setting) => setting.logged().includes(back)));
+    expect((await admitAtOnce(both, 20, { bucket })).admissions.length).toBe(0);
+  });
+
+  test("that refuses too late what was let in is told of it, and so is this process", async () => {
+    await using redis = await startRedis();
+    await using proxy = await startStallingProxy(Number(new URL(redis.url).port));
+    const limits = { perMinute: 10 };
+    await using first = await startBehindProxy(proxy, limits);
+    await using second = await start({ ...slow, answerTimeoutMs: 20_000, url: redis.url, limits });
+    await admitAtOnce([second.limiter], 10, { bucket });
+    proxy.delay(400);
+    expect((await admitAtOnce([first.limiter], 3, { bucket })).admissions.length).toBe(3);
+    await waitUntil(async () => Number(await redis.command("GET", windowKey({ bucket }))) === 13);
+    const isRefused = () =>
+      first.limiter.admit({ bucket }).then(
+        () => false,
+        () => true,
+      );
+    await waitUntil(isRefused);
+    expect(first.limiter.sharing.away).toBe(true);
   });
 });
 

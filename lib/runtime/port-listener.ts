@@ -70,6 +70,12 @@ export interface CloseOptions {
   readonly timeoutMs: number;
 }
 
+/**
+ * Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn). Beyond it Linux drops what
+ * arrives, and clients dial again after a second, then two more, then four.
+ */
+export const listenBacklog = 4096;
+
 /** After so many requests an HTTP/1.1 connection is ended, with the answer to the last. */
 const maxRequestsPerConnection = 500;
 
@@ -168,7 +174,7 @@ function createServer(
 }
 
 async function bind(server: TcpServer, { host, port }: PortListenerOptions): Promise<void> {
-  server.listen(port, host);
+  server.listen({ port, host, backlog: listenBacklog });
   await once(server, "listening");
   // A connection that can't be accepted (no file descriptor left) is lost; the others go on.
   server.on("error", () => undefined);

@@ -1,10 +1,17 @@
-import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextValues,
+} from "@connectrpc/connect";
 import {
   compressionBrotli,
   compressionGzip,
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
+import { peerAddressKey } from "./client-address.ts";
 import type { Log } from "./log.ts";
 import { withUncopiedBytes } from "./outgoing-bytes.ts";
 import type { NodeRequest, NodeResponse } from "./port-listener.ts";
@@ -52,7 +59,8 @@ export function createRpcHandler(
       fallback(request, response);
       return;
     }
-    const universalRequest = universalRequestFromNodeRequest(request, response, undefined, undefined);
+    const values = createContextValues().set(peerAddressKey, request.socket.remoteAddress ?? "");
+    const universalRequest = universalRequestFromNodeRequest(request, response, undefined, values);
     handler(universalRequest)
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((thrown: unknown) => {

@@ -4,6 +4,7 @@ import { Health } from "../../gen/health/v1/health_pb.ts";
 import { answerPreflight } from "./cors.ts";
 import { ProcessHealth, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
+import type { LoopDelay } from "./loop-delay.ts";
 import {
   listenOnPort,
   type NodeRequest,
@@ -33,6 +34,8 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   corsOrigins?: readonly string[];
   /** Answers `GET /metrics`; false for all else. No metrics unless given. */
   metrics?: ((request: NodeRequest, response: NodeResponse) => boolean) | undefined;
+  /** Is told of the requests that run. */
+  loopDelay?: LoopDelay | undefined;
   log: Log;
 }
 
@@ -80,6 +83,7 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
     port: options.port,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     handle(request, response) {
+      options.loopDelay?.during(response);
       if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
     },
   });

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createLog, silentLog } from "../runtime/log.ts";
+import { LoopDelay } from "../runtime/loop-delay.ts";
 import { Metrics } from "./metrics.ts";
 import { listenForMetrics } from "./metrics-listener.ts";
 import { openMetrics } from "./metrics-process.ts";
@@ -41,8 +42,9 @@ test("tells the metrics of the process and nothing else", async () => {
     expect((await fetch(url + path, { method })).status, path).toBe(404);
 });
 
-test("sees how late the event loop comes to its work", async () => {
-  const metrics = openMetrics(silentLog);
+test("sees how late the event loop comes to its work while a request runs", async () => {
+  const loopDelay = new LoopDelay();
+  const metrics = openMetrics(silentLog, loopDelay);
   const { url } = await open(metrics);
   const worstMs = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
@@ -53,9 +55,13 @@ test("sees how late the event loop comes to its work", async () => {
     while (performance.now() < untilMs);
     return worstMs();
   };
-  // What blocks before the first look after a scrape is not seen.
+  expect(await afterBusyMs()).toBe(0);
+  loopDelay.begin();
   await expect.poll(afterBusyMs).toBeGreaterThan(100);
   await expect.poll(worstMs).toBeLessThan(100);
+  loopDelay.end();
+  await worstMs();
+  expect(await afterBusyMs()).toBe(0);
 });
 
 test("is closed with connections that are kept alive, and then refuses", async () => {

@@ -1,20 +1,40 @@
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks";
+import { type AddressLimitConfig, AddressLimiter } from "../rate-limit/address-limiter.ts";
 import type { Log } from "../runtime/log.ts";
+import { type DelayFigures, LoopDelay } from "../runtime/loop-delay.ts";
 import { Metrics } from "./metrics.ts";
+import { watchStrangers } from "./metrics-limits.ts";
 
 const nanosecondsPerSecond = 1e9;
-/** How often the event loop is looked at, milliseconds; a delay is told beyond it. */
-const resolutionMs = 10;
 
-/** The metrics of a process, with the figures that every process has; once in a process. */
-export function openMetrics(log: Log): Metrics {
+/**
+ * The metrics of a process, with the figures that every process has; once in a process. `loopDelay` is what its
+ * servers tell of the requests that run.
+ */
+export function openMetrics(log: Log, loopDelay = new LoopDelay()): Metrics {
   const metrics = new Metrics({ log });
-  watchProcess(metrics);
+  watchProcess(metrics, loopDelay);
   return metrics;
 }
 
+/** What every process is measured by. */
+export interface MeasuredProcess {
+  readonly metrics: Metrics;
+  /** To be told of the requests that run. */
+  readonly loopDelay: LoopDelay;
+  /** Counts who comes without a good key. */
+  readonly strangers: AddressLimiter;
+}
+
+/** Opens the metrics of a process and what they are read from; once in a process. */
+export function measureProcess(config: AddressLimitConfig, log: Log): MeasuredProcess {
+  const loopDelay = new LoopDelay();
+  const metrics = openMetrics(log, loopDelay);
+  return { metrics, loopDelay, strangers: watchStrangers(metrics, new AddressLimiter(config)) };
+}
+
 /** Figures that every process has, under the names that dashboards for Node processes know. */
-function watchProcess(metrics: Metrics): void {
+function watchProcess(metrics: Metrics, loopDelay: LoopDelay): void {
   const startedS = Math.round(performance.timeOrigin) / 1000;
   const gauge = (name: string, help: string, read: () => number) =>
     metrics.observe({ name, help, kind: "gauge", read });
@@ -41,33 +61,21 @@ function watchProcess(metrics: Metrics): void {
     "Memory of buffers beside the heap, bytes.",
     () => process.memoryUsage().external,
   );
-  watchEventLoop(metrics);
+  watchEventLoop(metrics, loopDelay);
 }
 
 /** Delays since the metrics were asked for last; with two that ask, each sees what came after the other. */
-function watchEventLoop(metrics: Metrics): void {
-  const delays = monitorEventLoopDelay({ resolution: resolutionMs });
-  delays.enable();
+function watchEventLoop(metrics: Metrics, loopDelay: LoopDelay): void {
+  let figures: DelayFigures = { p50: 0, p99: 0, max: 0 };
   const gauge = (name: string, help: string, read: () => number) =>
-    metrics.observe({
-      name,
-      help,
-      kind: "gauge",
-      read: () => (delays.count === 0 ? 0 : beyondResolution(read())),
-    });
-  gauge("nodejs_eventloop_lag_p50_seconds", lagHelp("half of the time"), () => delays.percentile(50));
-  gauge("nodejs_eventloop_lag_p99_seconds", lagHelp("a hundredth of the time"), () => delays.percentile(99));
-  metrics.observe({
-    name: "nodejs_eventloop_lag_max_seconds",
-    help: lagHelp("once"),
-    kind: "gauge",
-    read: () => {
-      const worst = delays.count === 0 ? 0 : beyondResolution(delays.max);
-      // Read after the others, in the order of their making.
-      delays.reset();
-      return worst;
-    },
+    metrics.observe({ name, help, kind: "gauge", read: () => read() / nanosecondsPerSecond });
+  // Read first, in the order of their making.
+  gauge("nodejs_eventloop_lag_p50_seconds", lagHelp("half of the time"), () => {
+    figures = loopDelay.takeFigures();
+    return figures.p50;
   });
+  gauge("nodejs_eventloop_lag_p99_seconds", lagHelp("a hundredth of the time"), () => figures.p99);
+  gauge("nodejs_eventloop_lag_max_seconds", lagHelp("once"), () => figures.max);
   let last = performance.eventLoopUtilization();
   metrics.observe({
     name: "nodejs_eventloop_utilization_ratio",
@@ -82,10 +90,6 @@ function watchEventLoop(metrics: Metrics): void {
   });
 }
 
-function beyondResolution(nanoseconds: number): number {
-  return Math.max(0, nanoseconds / nanosecondsPerSecond - resolutionMs / 1000);
-}
-
 function lagHelp(share: string): string {
-  return `How late at least the event loop came to its work ${share} since the last scrape, seconds.`;
+  return `How late the event loop came to its work ${share} since the last scrape, as seen while requests ran, seconds.`;
 }

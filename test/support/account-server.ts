@@ -63,7 +63,7 @@ export async function startTestAccountServer(
     database,
     bus: awayBus,
     providerKeys,
-    limits: { holdGraceMs: 300_000, unseenGraceMs: 30_000, retentionDays: 400 },
+    limits: { holdGraceMs: 300_000, unseenGraceMs: 30_000, retentionDays: 400, maxRateLimitPerMinute: 6000 },
     log,
     verifyToken: createTokenVerifier(keys),
   });

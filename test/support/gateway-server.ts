@@ -51,6 +51,7 @@ export interface GatewayServerOptions {
   settings?: Partial<GatewaySettings>;
   authenticate?: GatewayDependencies["authenticate"];
   admissions?: GatewayDependencies["admissions"];
+  strangers?: GatewayDependencies["strangers"];
   tls?: { cert: Buffer; key: Buffer };
 }
 
@@ -84,6 +85,7 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
     ...playedClients(options),
     ...options.clients,
     admissions: options.admissions ?? [],
+    strangers: options.strangers,
     settings: { ...settings, ...options.settings },
     log: createLog({ name: "gateway", level: "info", destination }),
     clock: systemClock,

@@ -1,15 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import { fastify } from "fastify";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
+import type { Strangers } from "../lib/identity/stranger.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { sendError } from "./answer.ts";
-import { keyFrom, requireAccess } from "./auth.ts";
+import { headerText, identify, requireAccess } from "./auth.ts";
 import { BodyBudget } from "./body-budget.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
@@ -39,10 +41,14 @@ import { rootRoutes } from "./routes/root.ts";
 export interface GatewayDependencies extends GatewayClients {
   /** Run in order for every route that needs a key, once the key may use it and before its body is read. */
   admissions?: readonly Admission[];
+  /** Counts who comes without a good key; nobody unless given. */
+  strangers?: Strangers | undefined;
   settings: GatewaySettings;
   log: Log;
   clock: Clock;
   metrics?: Metrics | undefined;
+  /** Is told of the requests that run. */
+  loopDelay?: LoopDelay | undefined;
   /** Records nothing unless given. */
   tracer?: Tracer;
 }
@@ -95,6 +101,7 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
           exchange.awaitsContinue = awaitsContinue;
           response.setHeader(requestIdHeader, requestId);
           requestMetrics?.began();
+          dependencies.loopDelay?.during(response);
           response.once("close", () => {
             const nowMs = clock.monotonicMs();
             logExchange(log, exchange, nowMs);
@@ -191,14 +198,14 @@ const unknownRoute: Runnable = {
 async function runRoute(
   route: Runnable,
   exchange: Exchange,
-  { authenticate, admissions = [], settings, log, tracer = silentTracer }: GatewayDependencies,
+  { authenticate, strangers, admissions = [], settings, log, tracer = silentTracer }: GatewayDependencies,
 ): Promise<void> {
   exchange.route = route.path;
   exchange.operation = route.operation;
   exchange.span = beginRequestSpan(tracer, exchange);
   try {
     if (route.access !== "open") {
-      exchange.principal = await authenticate(keyFrom(exchange.request.headers.authorization), exchange.span);
+      exchange.principal = await identify(exchange, authenticate, strangers);
       requireAccess(route.access, exchange.principal);
       for (const admit of admissions) await admit(exchange);
     }
@@ -219,8 +226,4 @@ function malformedAnswer(creditsUrl: string) {
     headers: { ...headers, "content-type": "application/json", [requestIdHeader]: requestIdFrom(undefined) },
     body: JSON.stringify(body),
   };
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return typeof value === "string" ? value : value?.[0];
 }

@@ -14,6 +14,7 @@ import { createKeyAuthenticator, lookUpOverRpc } from "../lib/identity/authentic
 import type { Audience } from "../lib/identity/issuer.ts";
 import type { TokenSigner } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
+import { forwardAdmissionId } from "../lib/rate-limit/admission-id.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../lib/runtime/rpc-handler.ts";
 import type { Authenticate } from "./auth.ts";
@@ -94,7 +95,7 @@ function createClients(
   transportOf: (service: GatewayService, interceptors: Interceptor[]) => Transport,
 ): GatewayClients {
   const transport = (audience: GatewayService) =>
-    transportOf(audience, [createTokenInterceptor({ signer, audience })]);
+    transportOf(audience, [createTokenInterceptor({ signer, audience }), forwardAdmissionId]);
   const account = transport("account");
   return {
     speech: createRpcClient(SpeechService, transport("speech")),

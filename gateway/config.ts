@@ -1,3 +1,5 @@
+import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
+import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import {
   httpUrlVar,
@@ -40,6 +42,8 @@ export const gatewaySpec = {
   ...processSpec,
   ...listenerSpec,
   ...rateLimitSpec,
+  ...loadSpec,
+  ...addressLimitSpec,
   DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
   SERVICE_KEY_FILE: textVar(),
   ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),

@@ -7,6 +7,8 @@ interface OperationRule {
   readonly allowed: readonly number[];
   /** Status → the one to answer instead; a status neither allowed nor listed here becomes 500. */
   readonly instead: Readonly<Record<number, number>>;
+  /** Statuses of reasons that stand for others here. */
+  readonly byReason?: Readonly<Partial<Record<ErrorReason, number>>>;
   /** Whether every 404 looks alike, so that nothing can be learnt from it. */
   readonly hidesExistence?: true;
 }
@@ -22,6 +24,7 @@ const operationRules = {
   images: {
     allowed: [400, 401, 402, 403, 404, 413, 429, 500, 502, 524, 529],
     instead: { 503: 500 },
+    byReason: { [ErrorReason.OVERLOADED]: 529 },
   },
   activity: { allowed: [400, 401, 403, 404, 500], instead: {} },
   deleteDestination: {
@@ -141,7 +144,7 @@ export interface ErrorAnswer {
  */
 export function toErrorAnswer(error: DomainError, operation: Operation, creditsUrl: string): ErrorAnswer {
   const rule: OperationRule = operationRules[operation];
-  const status = permittedStatus(rule, statusByReason[error.reason] ?? 500);
+  const status = permittedStatus(rule, rule.byReason?.[error.reason] ?? statusByReason[error.reason] ?? 500);
   const metadata: ErrorMetadata =
     rule.hidesExistence && status === 404
       ? { reason: wordOfReason(ErrorReason.RECORD_UNKNOWN) }

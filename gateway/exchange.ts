@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createContextValues } from "@connectrpc/connect";
 import type { Principal } from "../gen/media/account/v1/account_internal_pb.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
+import { admissionIdKey } from "../lib/rate-limit/admission-id.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { requestIdKey } from "../lib/runtime/request-context.ts";
 import { type Span, silentSpan, spanKey } from "../lib/runtime/span.ts";
@@ -22,6 +23,8 @@ export class Exchange {
   span: Span = silentSpan;
   /** Who asks; undefined until the key is known. */
   principal: Principal | undefined;
+  /** Names it where it counts as in flight; undefined before it does. */
+  admissionId: string | undefined;
   /** Empty until a service names it. */
   generationId = "";
   /** Why the request was refused or failed, a word of the closed list; empty when it was not. */
@@ -88,6 +91,7 @@ export class Exchange {
     return createContextValues()
       .set(requestIdKey, this.requestId)
       .set(spanKey, this.span)
-      .set(actingForKey, this.principal);
+      .set(actingForKey, this.principal)
+      .set(admissionIdKey, this.admissionId);
   }
 }

@@ -20,7 +20,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { Http1Connections } from "../lib/runtime/http1-connections.ts";
-import type { CloseOptions } from "../lib/runtime/port-listener.ts";
+import { type CloseOptions, listenBacklog } from "../lib/runtime/port-listener.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 
 /** How a port is opened and what it serves. */
@@ -72,7 +72,8 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
   serve(server, options, connections);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port, options.host, () => {
+    const { port, host } = options;
+    server.listen({ port, host, backlog: listenBacklog }, () => {
       server.off("error", reject);
       resolve();
     });

@@ -58,7 +58,8 @@ const limitSchema = Type.Object({
     nullableInteger({
       minimum: 1,
       maximum: maxRateLimitPerMinute,
-      description: "Requests a minute; null: the operator's default. Inference keys only.",
+      description:
+        "Requests a minute, at most the operator's ceiling; null: the operator's default. Inference keys only.",
     }),
   ),
 });

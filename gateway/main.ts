@@ -1,14 +1,15 @@
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner } from "../lib/identity/service-token.ts";
+import { openLoadShedder } from "../lib/rate-limit/open-load-shedder.ts";
 import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
 import { createLog } from "../lib/runtime/log.ts";
 import { runProcess } from "../lib/runtime/process.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
-import { measureLimiter } from "../lib/telemetry/metrics-limits.ts";
+import { measureLimiter, watchLoad } from "../lib/telemetry/metrics-limits.ts";
 import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
-import { openMetrics } from "../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../lib/telemetry/tracing.ts";
 import { createGateway } from "./app.ts";
 import { createGatewayClients } from "./clients.ts";
@@ -30,15 +31,18 @@ await runProcess(async () => {
     destination: config.DESTINATION_URL,
   };
   const clients = createGatewayClients(urls, signer, settings);
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
+  const { metrics, loopDelay } = measured;
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
-  const admissions = [limitRequests(limiter)];
+  const shedder = openLoadShedder(config, loopDelay);
+  watchLoad(metrics, shedder);
+  const admissions = [limitRequests(limiter, shedder)];
   const gateway = createGateway({
     ...clients,
     admissions,
     settings,
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
     clock: systemClock,
   });

@@ -1,6 +1,8 @@
 import { listenerSpec } from "../gateway/config.ts";
 import { kafkaSpec, topicSpec } from "../lib/events/kafka-config.ts";
 import { paidSpec } from "../lib/generation/paid-spec.ts";
+import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
+import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import {
   databaseUrlVar,
@@ -30,6 +32,8 @@ export const standaloneSpec = {
   ...topicSpec,
   ...paidSpec,
   ...rateLimitSpec,
+  ...loadSpec,
+  ...addressLimitSpec,
   ...moneySpec,
   ...bootstrapSpec,
   ...receiverSpec,

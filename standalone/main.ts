@@ -9,9 +9,8 @@ import { createLog, type Log } from "../lib/runtime/log.ts";
 import { type RunningProcess, runProcess } from "../lib/runtime/process.ts";
 import { startRpcServer } from "../lib/runtime/server.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
-import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
-import { openMetrics } from "../lib/telemetry/metrics-process.ts";
+import { type MeasuredProcess, measureProcess } from "../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../lib/telemetry/tracing.ts";
 import { readStandaloneConfig, type StandaloneConfig } from "./config.ts";
 import { startEmbeddedPostgres } from "./embedded-postgres.ts";
@@ -40,10 +39,10 @@ async function start(
   const tls = await readTlsFiles(config);
   const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown, signal));
   const keyFiles = await ensureKeyFiles(join(config.DATA_DIR, "keys"));
-  const metrics = await tellMetrics(config, log, teardown);
+  const measured = await tellMetrics(config, log, teardown);
   const { tracer, close } = await openTracing(config, "standalone", log);
   teardown.add(close);
-  const local = await createLocalServices({ config, databaseUrl, keyFiles, log, metrics, tracer });
+  const local = await createLocalServices({ config, databaseUrl, keyFiles, log, tracer, ...measured });
   teardown.add(local.close);
 
   const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
@@ -57,14 +56,15 @@ async function start(
     },
     readiness: async () => (await Promise.all(local.services.map(({ readiness }) => readiness()))).flat(),
     corsOrigins: config.CORS_ORIGINS,
+    loopDelay: measured.loopDelay,
     log,
   });
   teardown.add(() => rpc.drain(drain));
   const gateway = createGateway({
     ...local.clients,
-    admissions: [limitRequests(local.limiter)],
+    admissions: [limitRequests(local.limiter, local.shedder)],
     settings: gatewaySettings(config),
-    metrics,
+    ...measured,
     tracer,
     log,
     clock: systemClock,
@@ -82,15 +82,12 @@ async function start(
 }
 
 /** The metrics of this process, told until all else has ended. */
-async function tellMetrics(
-  { HOST: host, METRICS_PORT: port }: StandaloneConfig,
-  log: Log,
-  teardown: Teardown,
-): Promise<Metrics> {
-  const metrics = openMetrics(log);
-  const listener = await listenForMetrics({ host, port, metrics, log });
+async function tellMetrics(config: StandaloneConfig, log: Log, teardown: Teardown): Promise<MeasuredProcess> {
+  const measured = measureProcess(config, log);
+  const { HOST: host, METRICS_PORT: port } = config;
+  const listener = await listenForMetrics({ host, port, metrics: measured.metrics, log });
   teardown.add(() => listener.close());
-  return metrics;
+  return measured;
 }
 
 /** Starts the embedded PostgreSQL; when it ends by itself there is nothing left to serve from, so the process ends. */

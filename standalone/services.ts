@@ -11,10 +11,13 @@ import type { KeyFiles } from "../lib/identity/key-files.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../lib/identity/service-key-set.ts";
 import { createTokenSigner, createTokenVerifier } from "../lib/identity/service-token.ts";
+import type { Strangers } from "../lib/identity/stranger.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
+import { openLoadShedder } from "../lib/rate-limit/open-load-shedder.ts";
 import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
 import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
 import type { Tracer } from "../lib/runtime/span.ts";
 import { ensureMasterKeys } from "../lib/secrets/master-key-file.ts";
 import { readMasterKeys } from "../lib/secrets/master-keys.ts";
@@ -22,7 +25,7 @@ import { createSealer } from "../lib/secrets/seal.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { watchPools } from "../lib/telemetry/metrics-database.ts";
 import { measureGenerations } from "../lib/telemetry/metrics-generations.ts";
-import { measureLimiter } from "../lib/telemetry/metrics-limits.ts";
+import { measureLimiter, watchLoad } from "../lib/telemetry/metrics-limits.ts";
 import { openProviders } from "../providers/registry.ts";
 import { watchEngines } from "../providers/upstream-metrics.ts";
 import { type AccountService, createAccountService } from "../services/account/account-service.ts";
@@ -49,6 +52,10 @@ export interface LocalServicesOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
+  /** Is told of the requests that run. */
+  readonly loopDelay: LoopDelay;
+  /** Counts who comes without a good key. */
+  readonly strangers: Strangers;
 }
 
 /** All services in this process, with the clients that the gateway calls them by. */
@@ -86,7 +93,7 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
     account,
     teardown,
   });
-  const { limiter, speech, image } = generators;
+  const { limiter, shedder, speech, image } = generators;
   const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
   const clients = createLocalClients(
     {
@@ -105,6 +112,7 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
     services: [account, speech, image, usage, destination],
     clients: { ...clients, authenticate: authenticateKey },
     limiter,
+    shedder,
     /** Settles with the reason when events can't be taken in for good: the process can't go on. */
     failed: Promise.race(consumers.map(({ failed }) => failed)),
     /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
@@ -137,7 +145,10 @@ async function openFoundation(
 }
 
 /** The services that keep what was used and what it cost. */
-function createBooks({ config, log, metrics, tracer }: LocalServicesOptions, foundation: Foundation) {
+function createBooks(
+  { config, log, metrics, tracer, strangers }: LocalServicesOptions,
+  foundation: Foundation,
+) {
   const { databases, bus, offer, verifyToken, sealer } = foundation;
   const account = createAccountService({
     database: databases.account,
@@ -145,6 +156,7 @@ function createBooks({ config, log, metrics, tracer }: LocalServicesOptions, fou
     limits: accountLimits(config),
     providerKeys: { sealer, providerSlugs: offer.providers.ownKeySlugs },
     verifyToken,
+    strangers,
     log,
     metrics,
     tracer,
@@ -155,6 +167,7 @@ function createBooks({ config, log, metrics, tracer }: LocalServicesOptions, fou
     retentionDays: config.USAGE_RETENTION_DAYS,
     authenticateKey: account.authenticateKey,
     verifyToken,
+    strangers,
     log,
     metrics,
     tracer,
@@ -164,7 +177,7 @@ function createBooks({ config, log, metrics, tracer }: LocalServicesOptions, fou
 
 /** The service that hands events on to where customers want them. */
 function createDestination(
-  { config, log, tracer, metrics }: LocalServicesOptions,
+  { config, log, tracer, metrics, strangers }: LocalServicesOptions,
   { databases, bus, verifyToken, sealer }: Foundation,
   authenticateKey: KeyAuthenticator,
   teardown: Teardown,
@@ -180,6 +193,7 @@ function createDestination(
     retentionDays: config.USAGE_RETENTION_DAYS,
     authenticateKey,
     verifyToken,
+    strangers,
     log,
     tracer,
     metrics,
@@ -197,6 +211,8 @@ async function createGenerators(options: GeneratorsOptions) {
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   const onEvent = measureGenerations(metrics);
   teardown.add(() => limiter.close());
+  const shedder = openLoadShedder(config, options.loopDelay);
+  watchLoad(metrics, shedder);
   const paidBy = async (issuer: "speech" | "image") => {
     const paid = openPaidRequests({
       account: await localAccount(account, keyFiles, issuer),
@@ -210,7 +226,7 @@ async function createGenerators(options: GeneratorsOptions) {
     teardown.add(() => paid.close(flushTimeoutMs));
     return paid;
   };
-  const shared = { ...options, ...offer, limiter };
+  const shared = { ...options, ...offer, limiter, shedder };
   const speech = createSpeechService({
     ...shared,
     paid: await paidBy("speech"),
@@ -221,7 +237,7 @@ async function createGenerators(options: GeneratorsOptions) {
   teardown.add(() => fetchReference.close());
   const settings = generationSettings(config);
   const image = createImageService({ ...shared, ...settings, paid: await paidBy("image"), fetchReference });
-  return { limiter, speech, image };
+  return { limiter, shedder, speech, image };
 }
 
 async function localSealer({ MASTER_KEYS, DATA_DIR }: StandaloneConfig) {

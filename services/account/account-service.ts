@@ -15,6 +15,7 @@ import {
 } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import type { Strangers } from "../../lib/identity/stranger.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -41,8 +42,10 @@ import {
 import { createKeyHandlers } from "./rpc.ts";
 import type { AccountDatabase } from "./store.ts";
 
-/** How long the account service waits before it acts, and how long it remembers. */
+/** How long the account service waits before it acts, how long it remembers, and what keys may be given. */
 export interface AccountLimits {
+  /** The most requests a minute that a key may be given; 1,000,000 unless given. */
+  readonly maxRateLimitPerMinute?: number;
   /** How long after its deadline an open hold is published as lost, milliseconds. */
   readonly holdGraceMs: number;
   /** How long the event of a settled hold may stay unmet on the topic before it is published, milliseconds. */
@@ -61,6 +64,8 @@ export interface AccountServiceOptions {
   providerKeys: ProviderKeyOptions;
   log: Log;
   verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  strangers?: Strangers | undefined;
   metrics?: Metrics | undefined;
   clock?: Clock;
   /** Records nothing unless given. */
@@ -89,8 +94,9 @@ export interface AccountService {
 
 /** The account service on a database. */
 export function createAccountService(options: AccountServiceOptions): AccountService {
-  const { database, log, verifyToken, limits, providerKeys, clock = systemClock } = options;
+  const { database, log, limits, providerKeys, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
+  const { maxRateLimitPerMinute = 1_000_000 } = limits;
   const counters = createMoneyCounters();
   const money = { database, counters, log, clock, ...limits };
   let background: MoneyBackground | undefined;
@@ -101,7 +107,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   }
   const lookUpKey: KeyLookUp = (keyHash) => findPrincipal(database, keyHash);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
-  const identity = createIdentityInterceptor({ audience: "account", authenticateKey, verifyToken, clock });
+  const identity = createIdentityInterceptor({ ...options, authenticateKey, audience: "account", clock });
   const interceptors = [
     serverInterceptor(log, measureCalls(options.metrics)),
     translateDatabaseErrors,
@@ -112,8 +118,8 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
     routes(router) {
       const internal = { ...createInternalHandlers(money), ...createResolveHandlers(database, providerKeys) };
-      const admin = createAdminHandlers({ database, providerKeys, clock });
-      router.service(KeyService, createKeyHandlers(database, clock), { interceptors });
+      const admin = createAdminHandlers({ database, providerKeys, maxRateLimitPerMinute, clock });
+      router.service(KeyService, createKeyHandlers(database, maxRateLimitPerMinute, clock), { interceptors });
       router.service(CreditService, createCreditHandlers(database), { interceptors });
       router.service(ProviderKeyService, createProviderKeyHandlers(database, providerKeys), { interceptors });
       router.service(AccountInternalService, internal, { interceptors });

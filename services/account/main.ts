@@ -12,7 +12,7 @@ import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
 import { createSealer } from "../../lib/secrets/seal.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
-import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { builtInProviders } from "../../providers/registry.ts";
 import { type AccountService, createAccountService } from "./account-service.ts";
@@ -34,7 +34,8 @@ async function start(): Promise<RunningProcess> {
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
   const log = createLog({ name: "account", level: config.LOG_LEVEL });
   const tracing = await openTracing(config, "account", log);
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
+  const { metrics, loopDelay } = measured;
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const { schema } = accountMigrations;
   const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
@@ -46,7 +47,7 @@ async function start(): Promise<RunningProcess> {
     limits: accountLimits(config),
     providerKeys: { sealer, providerSlugs },
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
     verifyToken: createTokenVerifier(keys),
   });
@@ -57,6 +58,7 @@ async function start(): Promise<RunningProcess> {
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
     metrics: metrics.answer,
+    loopDelay,
     log,
   });
   const stopping = new AbortController();

@@ -1,4 +1,5 @@
 import { kafkaSpec } from "../../lib/events/kafka-config.ts";
+import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
 import {
   type ConfigSpec,
   cidrListVar,
@@ -23,6 +24,7 @@ export const receiverSpec = {
 export const destinationSpec = {
   ...processSpec,
   ...kafkaSpec,
+  ...addressLimitSpec,
   ...receiverSpec,
   ...tlsSpec,
   HOST: textVar({ default: "127.0.0.1" }),

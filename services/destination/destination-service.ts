@@ -10,6 +10,7 @@ import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import type { Strangers } from "../../lib/identity/stranger.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -43,6 +44,8 @@ export interface DestinationServiceOptions {
   readonly database: DestinationDatabase;
   readonly log: Log;
   readonly verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  readonly strangers?: Strangers | undefined;
   readonly authenticateKey: KeyAuthenticator;
   readonly bus: Bus;
   readonly types: DestinationTypes;
@@ -156,13 +159,8 @@ function countersOf(running: Background | undefined): DeliveryCounters {
 }
 
 function interceptorsOf(options: DestinationServiceOptions, clock: Clock) {
-  const { log, metrics, authenticateKey, verifyToken, tracer = silentTracer } = options;
-  const identity = createIdentityInterceptor({
-    audience: "destination",
-    authenticateKey,
-    verifyToken,
-    clock,
-  });
+  const { log, metrics, tracer = silentTracer } = options;
+  const identity = createIdentityInterceptor({ ...options, audience: "destination", clock });
   const calls = serverInterceptor(log, measureCalls(metrics));
   return [calls, translateDatabaseErrors, identity, traceIncomingCalls(tracer)];
 }

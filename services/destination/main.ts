@@ -13,7 +13,7 @@ import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
 import { createSealer } from "../../lib/secrets/seal.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
-import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { readDestinationConfig } from "./config.ts";
 import { createDestinationService } from "./destination-service.ts";
@@ -29,19 +29,19 @@ async function start(): Promise<RunningProcess> {
   const connection = kafkaConnection(config);
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
   const log = createLog({ name: "destination", level: config.LOG_LEVEL });
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
   const tracing = await openTracing(config, "destination", log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const account = await connectAccount(config, "destination");
   const { schema } = destinationMigrations;
-  const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
+  const [url, watch] = [config.DATABASE_URL, watchPools(measured.metrics)];
   const database = connectDatabase<DestinationTables>({ url, schema, log, watch });
   const bus = createKafkaBus({ connection, clientId: "destination", log });
   const receivers = openReceivers({ allowedCidrs: config.DESTINATION_ALLOWED_CIDRS });
   const destination = createDestinationService({
     database,
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
     bus,
     types: destinationTypes,
@@ -57,7 +57,8 @@ async function start(): Promise<RunningProcess> {
     port: config.PORT,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
-    metrics: metrics.answer,
+    metrics: measured.metrics.answer,
+    loopDelay: measured.loopDelay,
     log,
   });
   destination.start();

@@ -6,8 +6,10 @@ import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import type { Strangers } from "../../lib/identity/stranger.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
+import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -34,12 +36,16 @@ export interface ImageServiceOptions {
   readonly limits: GenerationLimits;
   readonly paid: PaidRequests;
   readonly limiter: RequestLimiter;
+  /** The process's own; everything is carried unless given. */
+  readonly shedder?: LoadShedder | undefined;
   /** Longest body that the gateway takes. */
   readonly maxBodyBytes: number;
   /** For references by URL alone, as it knows which addresses they may have. */
   readonly fetchReference: Pick<GuardedFetch, "fetch">;
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  readonly strangers?: Strangers | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
@@ -56,21 +62,13 @@ export interface RunnableImageService {
 
 /** The image service over the providers of this process. */
 export function createImageService(options: ImageServiceOptions): RunnableImageService {
-  const {
-    providers,
-    limits,
-    paid,
-    fetchReference,
-    authenticateKey,
-    verifyToken,
-    log,
-    clock = systemClock,
-  } = options;
+  const { providers, limits, paid, fetchReference, log, clock = systemClock } = options;
   const { catalog, tracer = silentTracer } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
-  const identity = createIdentityInterceptor({ audience: "image", authenticateKey, verifyToken, clock });
+  const identity = createIdentityInterceptor({ ...options, audience: "image", clock });
   const counted = createLimitInterceptor({
     limiter: options.limiter,
+    shedder: options.shedder,
     methods: [ImageService.method.generate],
   });
   const budget = new PixelBudget();

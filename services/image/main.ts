@@ -6,7 +6,7 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
-import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
 import { watchEngines } from "../../providers/upstream-metrics.ts";
@@ -19,13 +19,14 @@ await runProcess(async () => {
   const tracing = await openTracing(config, "image", log);
   const guard = createAddressGuard({ allowedCidrs: config.REFERENCE_ALLOWED_CIDRS });
   const fetchReference = createGuardedFetch({ guard });
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
+  const { metrics, loopDelay } = measured;
   const offer = await openProviders({
     environment: config.environment,
     catalogDirectory: config.CATALOG_DIR,
     log,
   });
-  const connections = await openGenerationProcess(config, "image", log, metrics);
+  const connections = await openGenerationProcess(config, "image", log, measured);
   watchEngines(metrics, offer.providers);
   const image = createImageService({
     ...offer,
@@ -33,7 +34,7 @@ await runProcess(async () => {
     ...generationSettings(config),
     fetchReference,
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
   });
   const server = await startRpcServer({
@@ -43,6 +44,7 @@ await runProcess(async () => {
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
     metrics: metrics.answer,
+    loopDelay,
     log,
   });
   logListening(log, "rpc", config.HOST, server.port);

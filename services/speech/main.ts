@@ -4,7 +4,7 @@ import { createLog } from "../../lib/runtime/log.ts";
 import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
-import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
 import { watchEngines } from "../../providers/upstream-metrics.ts";
@@ -15,20 +15,21 @@ await runProcess(async () => {
   const config = readSpeechConfig();
   const log = createLog({ name: "speech", level: config.LOG_LEVEL });
   const tracing = await openTracing(config, "speech", log);
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
+  const { metrics, loopDelay } = measured;
   const offer = await openProviders({
     environment: config.environment,
     catalogDirectory: config.CATALOG_DIR,
     log,
   });
-  const connections = await openGenerationProcess(config, "speech", log, metrics);
+  const connections = await openGenerationProcess(config, "speech", log, measured);
   watchEngines(metrics, offer.providers);
   const speech = createSpeechService({
     ...offer,
     ...connections,
     limits: synthesisLimits(config),
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
   });
   const server = await startRpcServer({
@@ -38,6 +39,7 @@ await runProcess(async () => {
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
     metrics: metrics.answer,
+    loopDelay,
     log,
   });
   logListening(log, "rpc", config.HOST, server.port);

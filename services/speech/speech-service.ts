@@ -4,8 +4,10 @@ import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import type { Strangers } from "../../lib/identity/stranger.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
+import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -31,8 +33,12 @@ export interface SpeechServiceOptions {
   readonly limits: SynthesisLimits;
   readonly paid: PaidRequests;
   readonly limiter: RequestLimiter;
+  /** The process's own; everything is carried unless given. */
+  readonly shedder?: LoadShedder | undefined;
   readonly authenticateKey: KeyAuthenticator;
   readonly verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  readonly strangers?: Strangers | undefined;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
@@ -49,12 +55,13 @@ export interface RunnableSpeechService {
 
 /** The speech service over the providers of this process. */
 export function createSpeechService(options: SpeechServiceOptions): RunnableSpeechService {
-  const { providers, limits, paid, authenticateKey, verifyToken, log, clock = systemClock } = options;
+  const { providers, limits, paid, log, clock = systemClock } = options;
   const { catalog, tracer = silentTracer } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
-  const identity = createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken, clock });
+  const identity = createIdentityInterceptor({ ...options, audience: "speech", clock });
   const counted = createLimitInterceptor({
     limiter: options.limiter,
+    shedder: options.shedder,
     methods: [SpeechService.method.synthesize],
   });
   const health = new EndpointHealth({ clock });

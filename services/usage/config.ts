@@ -1,4 +1,5 @@
 import { kafkaSpec } from "../../lib/events/kafka-config.ts";
+import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
 import {
   type ConfigSpec,
   databaseUrlVar,
@@ -22,6 +23,7 @@ export const retentionSpec = {
 export const usageSpec = {
   ...processSpec,
   ...kafkaSpec,
+  ...addressLimitSpec,
   ...retentionSpec,
   ...tlsSpec,
   HOST: textVar({ default: "127.0.0.1" }),

@@ -11,7 +11,7 @@ import { runProcess } from "../../lib/runtime/process.ts";
 import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
-import { openMetrics } from "../../lib/telemetry/metrics-process.ts";
+import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { readUsageConfig } from "./config.ts";
 import { usageMigrations } from "./migrations.ts";
@@ -23,7 +23,7 @@ await runProcess(async () => {
   const connection = kafkaConnection(config);
   const log = createLog({ name: "usage", level: config.LOG_LEVEL });
   const tracing = await openTracing(config, "usage", log);
-  const metrics = openMetrics(log);
+  const measured = measureProcess(config, log);
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
   const account = await connectAccount(config, "usage");
   const { schema } = usageMigrations;
@@ -31,13 +31,13 @@ await runProcess(async () => {
     url: config.DATABASE_URL,
     schema,
     log,
-    watch: watchPools(metrics),
+    watch: watchPools(measured.metrics),
   });
   const bus = createKafkaBus({ connection, clientId: "usage", log });
   const usage = createUsageService({
     database,
     log,
-    metrics,
+    ...measured,
     tracer: tracing.tracer,
     bus,
     verifyToken: createTokenVerifier(keys),
@@ -52,7 +52,8 @@ await runProcess(async () => {
     readiness: usage.readiness,
     tls: await readTlsFiles(config),
     corsOrigins: config.CORS_ORIGINS,
-    metrics: metrics.answer,
+    metrics: measured.metrics.answer,
+    loopDelay: measured.loopDelay,
     log,
   });
   usage.start();

@@ -10,6 +10,7 @@ import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
+import type { Strangers } from "../../lib/identity/stranger.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Readiness } from "../../lib/runtime/health.ts";
 import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
@@ -36,6 +37,8 @@ export interface UsageServiceOptions {
   readonly database: UsageDatabase;
   readonly log: Log;
   readonly verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  readonly strangers?: Strangers | undefined;
   readonly authenticateKey: KeyAuthenticator;
   readonly bus: Bus;
   /** How many whole days records are kept after the one they are counted on. */
@@ -68,9 +71,9 @@ const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 1
 
 /** The usage service on a database and a bus. */
 export function createUsageService(options: UsageServiceOptions): RunnableUsageService {
-  const { database, log, verifyToken, authenticateKey, bus, retentionDays, clock = systemClock } = options;
+  const { database, log, bus, retentionDays, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
-  const identity = createIdentityInterceptor({ audience: "usage", authenticateKey, verifyToken, clock });
+  const identity = createIdentityInterceptor({ ...options, audience: "usage", clock });
   const interceptors = [
     serverInterceptor(log, measureCalls(options.metrics)),
     translateDatabaseErrors,

@@ -44,6 +44,8 @@ type AdminHandlers = Partial<ServiceImpl<typeof AccountAdminService>>;
 export interface AdminRpcOptions {
   readonly database: AccountDatabase;
   readonly providerKeys: ProviderKeyOptions;
+  /** The most requests a minute that a key may be given. */
+  readonly maxRateLimitPerMinute: number;
   readonly clock?: Clock;
 }
 
@@ -51,6 +53,7 @@ export interface AdminRpcOptions {
 export function createAdminHandlers({
   database,
   providerKeys,
+  maxRateLimitPerMinute,
   clock = systemClock,
 }: AdminRpcOptions): AdminHandlers {
   return {
@@ -61,7 +64,7 @@ export function createAdminHandlers({
     async createAccountKey({ accountId, key = create(CreateKeyRequestSchema) }, context) {
       const operator = operatorOf(context);
       checkUuids({ account_id: accountId });
-      const asked = fromProtoCreateKeyRequest(key, clock.nowMs(), "key.");
+      const asked = fromProtoCreateKeyRequest(key, { nowMs: clock.nowMs(), maxRateLimitPerMinute }, "key.");
       const { secret, row } = await database.transaction().execute(async (transaction) => {
         const created = await createKey(transaction, accountId, asked, "key.member_id");
         const subject = created.row.hash;

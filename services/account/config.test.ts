@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
-import { readAccountConfig, readBootstrapKeys } from "./config.ts";
+import { accountLimits, readAccountConfig, readBootstrapKeys } from "./config.ts";
 
 const required = {
   DATABASE_URL: "postgres://a",
@@ -24,6 +24,14 @@ test.for(["-1", "ten", "1.0000000001", "1e3", "$5"])("a credit of %s is refused 
   expect(() => read({ BOOTSTRAP_CREDIT_USD: credit })).toThrow(
     /^configuration: BOOTSTRAP_CREDIT_USD must be an amount of US dollars .+$/,
   );
+});
+
+test("a key may be given what the operator says, else ten times what each has", () => {
+  const most = (env: NodeJS.ProcessEnv) =>
+    accountLimits(readAccountConfig({ ...required, ...env })).maxRateLimitPerMinute;
+  expect(most({})).toBe(6000);
+  expect(most({ RATE_LIMIT_PER_MINUTE: "50" })).toBe(500);
+  expect(most({ RATE_LIMIT_PER_MINUTE: "50", MAX_RATE_LIMIT_PER_MINUTE: "70" })).toBe(70);
 });
 
 test("there are no provider keys without master keys", () => {

@@ -1,6 +1,12 @@
 import { kafkaSpec } from "../../lib/events/kafka-config.ts";
 import { isApiKey } from "../../lib/identity/api-key.ts";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
+import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
+import {
+  keyRateCeiling,
+  type RateCeilingConfig,
+  rateCeilingSpec,
+} from "../../lib/rate-limit/open-request-limiter.ts";
 import {
   ConfigError,
   databaseUrlVar,
@@ -36,6 +42,7 @@ export const accountSpec = {
   ...processSpec,
   ...bootstrapSpec,
   ...kafkaSpec,
+  ...addressLimitSpec,
   ...tlsSpec,
   HOST: textVar({ default: "127.0.0.1" }),
   PORT: portVar({ default: 8103 }),
@@ -43,6 +50,7 @@ export const accountSpec = {
   DATABASE_URL: databaseUrlVar(),
   DRAIN_TIMEOUT_MS: millisecondsVar({ default: 15_000 }),
   ...moneySpec,
+  ...rateCeilingSpec,
   /** A secret: see readMasterKeys. */
   MASTER_KEYS: textVar(),
   SERVICE_JWKS_FILE: textVar(),
@@ -56,9 +64,12 @@ export function readAccountConfig(env: NodeJS.ProcessEnv = process.env) {
   return readConfig(accountSpec, env);
 }
 
-/** What the configuration says about waiting and remembering. */
-export function accountLimits(config: { readonly [N in keyof typeof moneySpec]: number }): AccountLimits {
+/** What the configuration says about waiting and remembering, and about what keys may be given. */
+export function accountLimits(
+  config: { readonly [N in keyof typeof moneySpec]: number } & RateCeilingConfig,
+): AccountLimits {
   return {
+    maxRateLimitPerMinute: keyRateCeiling(config),
     holdGraceMs: config.HOLD_GRACE_MS,
     unseenGraceMs: config.UNSEEN_GRACE_MS,
     retentionDays: config.USAGE_RETENTION_DAYS,

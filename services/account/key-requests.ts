@@ -16,21 +16,27 @@ const maxOffset = 1_000_000;
 const maxScopes = 16;
 /** 30 days. */
 const maxGraceS = 2_592_000;
-const maxRateLimitPerMinute = 1_000_000;
 const allScopes: readonly KeyScopeName[] = ["speech", "images"];
 
+/** What a new key may be like. */
+export interface KeyBounds {
+  readonly nowMs: number;
+  /** The operator's ceiling of requests a minute. */
+  readonly maxRateLimitPerMinute: number;
+}
+
 /** Reads a request for a new key; `path` stands before each issue's. Throws `invalid_body`. */
-export function fromProtoCreateKeyRequest(request: CreateKeyRequest, nowMs: number, path = ""): NewKey {
+export function fromProtoCreateKeyRequest(request: CreateKeyRequest, bounds: KeyBounds, path = ""): NewKey {
   const issues = new FieldIssues();
   issues.checkName(`${path}name`, request.name);
   const kind = fromProtoKeyKind(request.kind);
   if (kind === undefined) issues.add(`${path}kind`, "is no kind of key");
   const scopes = readScopes(issues, path, request, kind);
   const expiresAt = request.expiresAt && issues.toDate(`${path}expires_at`, request.expiresAt);
-  if (expiresAt !== undefined && expiresAt.getTime() <= nowMs) {
+  if (expiresAt !== undefined && expiresAt.getTime() <= bounds.nowMs) {
     issues.add(`${path}expires_at`, "must lie in the future");
   }
-  checkLimits(issues, path, request);
+  checkLimits(issues, path, request, bounds);
   const limitReset = fromProtoLimitReset(request.limitReset);
   if (limitReset === undefined) issues.add(`${path}limit_reset`, "is no period");
   if (kind === "management") checkUnlimited(issues, path, request);
@@ -71,11 +77,22 @@ function readScopes(
 
 type Limits = Pick<CreateKeyRequest, "limitNanoUsd" | "rateLimitPerMinute">;
 
-function checkLimits(issues: FieldIssues, path: string, { limitNanoUsd, rateLimitPerMinute }: Limits): void {
+function checkLimits(
+  issues: FieldIssues,
+  path: string,
+  { limitNanoUsd, rateLimitPerMinute }: Limits,
+  { maxRateLimitPerMinute }: Pick<KeyBounds, "maxRateLimitPerMinute">,
+): void {
   if (limitNanoUsd !== undefined && limitNanoUsd < 0n)
     issues.add(`${path}limit_nano_usd`, "must not be negative");
   if (rateLimitPerMinute !== undefined) {
-    issues.checkInteger(`${path}rate_limit_per_minute`, rateLimitPerMinute, 1, maxRateLimitPerMinute);
+    const rateLimitPath = `${path}rate_limit_per_minute`;
+    if (rateLimitPerMinute > maxRateLimitPerMinute) {
+      issues.add(
+        rateLimitPath,
+        `must not be more than ${maxRateLimitPerMinute}, the most that a key may have here`,
+      );
+    } else issues.checkInteger(rateLimitPath, rateLimitPerMinute, 1, maxRateLimitPerMinute);
   }
 }
 
@@ -87,10 +104,13 @@ function checkUnlimited(issues: FieldIssues, path: string, limits: Limits): void
 }
 
 /** Reads a request to change a key. Throws `invalid_body`. */
-export function fromProtoUpdateKeyRequest(request: UpdateKeyRequest): KeyChange {
+export function fromProtoUpdateKeyRequest(
+  request: UpdateKeyRequest,
+  bounds: Pick<KeyBounds, "maxRateLimitPerMinute">,
+): KeyChange {
   const issues = new FieldIssues();
   if (request.name !== undefined) issues.checkName("name", request.name);
-  checkLimits(issues, "", request);
+  checkLimits(issues, "", request, bounds);
   const expiresAt = request.expiresAt && issues.toDate("expires_at", request.expiresAt);
   const limitReset = request.limitReset === undefined ? undefined : fromProtoLimitReset(request.limitReset);
   if (request.limitReset !== undefined && limitReset === undefined) issues.add("limit_reset", "is no period");

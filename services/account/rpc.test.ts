@@ -97,6 +97,21 @@ describe("a key", () => {
     expect(management.key).toMatchObject({ kind: KeyKind.MANAGEMENT, scopes: [] });
   });
 
+  test("has as many requests a minute as the operator allows, and is told when it asks for more", async () => {
+    const most = { name: "most", rateLimitPerMinute: 6000 };
+    const { key } = await keys.createKey(most);
+    const more = { ...most, rateLimitPerMinute: 6001 };
+    const { hash = "" } = key ?? {};
+    const message = "must not be more than 6000, the most that a key may have here";
+    const issues = [{ path: "rate_limit_per_minute", message }];
+    for (const call of [() => keys.createKey(more), () => keys.updateKey({ ...more, hash })])
+      expect(await refusal(call())).toMatchObject({ reason: ErrorReason.INVALID_BODY, issues });
+    expect((await keys.getKey({ hash })).key?.rateLimitPerMinute).toBe(6000);
+    const admin = await server.admin();
+    const byOperator = await refusal(admin.createAccountKey({ accountId, key: more }));
+    expect(byOperator.issues).toMatchObject([{ path: "key.rate_limit_per_minute", message }]);
+  });
+
   test("keeps its limits", async () => {
     const expiresAt = timestampFromMs(Date.now() + 3_600_000);
     const limits = {
@@ -207,7 +222,10 @@ test("an account has no more keys than it may, also when the last one is just be
     await createKey(
       transaction,
       accountId,
-      fromProtoCreateKeyRequest(create(CreateKeyRequestSchema, { name: "last" }), 0),
+      fromProtoCreateKeyRequest(create(CreateKeyRequestSchema, { name: "last" }), {
+        nowMs: 0,
+        maxRateLimitPerMinute: 1,
+      }),
     );
     const refused = refusal(keys.createKey({ name: "too many" }));
     await waitUntil(isWaiting);

@@ -28,6 +28,7 @@ import type { AccountDatabase, ApiKeyRow } from "./store.ts";
 /** The handlers of KeyService; each answers for the account of the calling key alone. */
 export function createKeyHandlers(
   database: AccountDatabase,
+  maxRateLimitPerMinute: number,
   clock: Clock = systemClock,
 ): Partial<ServiceImpl<typeof KeyService>> {
   return {
@@ -38,7 +39,7 @@ export function createKeyHandlers(
     },
     async createKey(request, context) {
       const { accountId, memberId } = principalOf(context);
-      const asked = fromProtoCreateKeyRequest(request, clock.nowMs());
+      const asked = fromProtoCreateKeyRequest(request, { nowMs: clock.nowMs(), maxRateLimitPerMinute });
       const key = { ...asked, memberId: asked.memberId ?? (memberId || null) };
       const { secret, row } = await database
         .transaction()
@@ -56,7 +57,7 @@ export function createKeyHandlers(
     },
     async updateKey(request, context) {
       const hash = checkKeyHash(request.hash);
-      const change = fromProtoUpdateKeyRequest(request);
+      const change = fromProtoUpdateKeyRequest(request, { maxRateLimitPerMinute });
       const row = await updateKey(database, principalOf(context).accountId, hash, change);
       return create(UpdateKeyResponseSchema, await showKey(database, row));
     },

@@ -185,7 +185,7 @@ export type Key = Message<"media.account.v1.Key"> & {
   byokUsage?: KeyUsage | undefined;
 
   /**
-   * Requests a minute of its own; unset: the operator's default.
+   * Requests a minute of its own; unset: the operator's default. More than his ceiling counts as that.
    *
    * @generated from field: optional int32 rate_limit_per_minute = 18;
    */
@@ -318,7 +318,7 @@ export type CreateKeyRequest = Message<"media.account.v1.CreateKeyRequest"> & {
   includeByokInLimit: boolean;
 
   /**
-   * Requests a minute, 1 or more; inference keys only. Unset: the operator's default.
+   * Requests a minute, 1 or more and at most the operator's ceiling; inference keys only. Unset: his default.
    *
    * @generated from field: optional int32 rate_limit_per_minute = 8;
    */
@@ -515,7 +515,7 @@ export type UpdateKeyRequest = Message<"media.account.v1.UpdateKeyRequest"> & {
   clearExpiresAt: boolean;
 
   /**
-   * Requests a minute.
+   * Requests a minute, at most the operator's ceiling.
    *
    * @generated from field: optional int32 rate_limit_per_minute = 10;
    */

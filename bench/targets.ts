@@ -77,8 +77,11 @@ export async function startStandalone(upstreamUrl: string): Promise<Target> {
   };
 }
 
-/** The gateway and every service as processes of their own, on Kafka where its jars have been fetched. */
-export async function startProcesses(upstreamUrl: string): Promise<Target> {
+/**
+ * The gateway and every service as processes of their own, on Kafka where its jars have been fetched; `env` is added to
+ * the environment of each.
+ */
+export async function startProcesses(upstreamUrl: string, env: Record<string, string> = {}): Promise<Target> {
   const dataDir = await temporaryDirectory();
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLog });
   const providerEnv = { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl };
@@ -86,7 +89,7 @@ export async function startProcesses(upstreamUrl: string): Promise<Target> {
   const stack = await startProcessStack({
     databaseUrl: postgres.url,
     ...(broker === undefined ? {} : { kafkaBrokers: broker.brokers.join() }),
-    env: unlimited,
+    env: { ...unlimited, ...env },
     speechEnv: providerEnv,
     imageEnv: providerEnv,
   });

@@ -6,13 +6,14 @@ export type Report = (path: string, fault: string) => void;
 
 /** Reports what is wrong with the image capabilities of an endpoint beyond their shape. */
 export function checkImage(image: ImageEntry, report: Report): void {
-  const { formats, sizes, grid, backgrounds } = image;
+  const { formats, sizes, grid, backgrounds, mask, max_references } = image;
   if ((sizes === undefined) === (grid === undefined)) report("image", "needs either sizes or a grid");
   if (grid !== undefined) checkGrid(grid, report);
   const transparent = backgrounds?.includes("transparent") ?? false;
   if (transparent && !formats.includes("png") && !formats.includes("webp")) {
     report("image.backgrounds", "transparent needs png or webp among the formats");
   }
+  if (mask === true && max_references === undefined) report("image.mask", "needs max_references");
 }
 
 function checkGrid(grid: NonNullable<ImageEntry["grid"]>, report: Report): void {

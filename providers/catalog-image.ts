@@ -60,6 +60,8 @@ export interface ImageCapabilities {
   readonly seed: boolean;
   /** 0: no references. */
   readonly maxReferences: number;
+  /** Whether a mask may say where the first reference changes. */
+  readonly mask: boolean;
   /** Whether previews come while the work goes on. */
   readonly streaming: boolean;
   /** Most images of a request with previews; with more it is answered without. */

@@ -33,14 +33,20 @@ const PriceSchema = Type.Object(
   strict,
 );
 
-const VoiceSchema = Type.Object(
-  {
-    id: text(200),
-    name: Type.Optional(text(200)),
-    language: Type.Optional(Type.String({ pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$" })),
-  },
-  strict,
-);
+/** What is known of a voice; its bare id where that is all. */
+const VoiceSchema = Type.Union([
+  text(200),
+  Type.Object(
+    {
+      id: text(200),
+      name: Type.Optional(text(200)),
+      language: Type.Optional(Type.String({ pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$" })),
+      gender: Type.Optional(Type.Enum(["female", "male", "neutral"])),
+      preview_url: Type.Optional(Type.String({ pattern: "^https://[^\\s]+$", maxLength: 2000 })),
+    },
+    strict,
+  ),
+]);
 
 const SpeechSchema = Type.Object(
   {
@@ -48,6 +54,7 @@ const SpeechSchema = Type.Object(
     sample_rate_hz: Type.Integer({ minimum: 8000, maximum: 48_000 }),
     channels: Type.Integer({ minimum: 1, maximum: 2 }),
     voices: Type.Optional(Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 })),
+    voice_aliases: Type.Optional(Type.Record(text(200), text(200), { maxProperties: 1000 })),
     default_voice: Type.Optional(text(200)),
     max_input_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     speed: Type.Optional(
@@ -94,6 +101,7 @@ const ImageSchema = Type.Object(
     compression: Type.Optional(Type.Boolean()),
     seed: Type.Optional(Type.Boolean()),
     max_references: Type.Optional(Type.Integer({ minimum: 1, maximum: 16 })),
+    mask: Type.Optional(Type.Boolean()),
     streaming: Type.Optional(Type.Boolean()),
     max_streamed_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
     max_prompt_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),

@@ -166,8 +166,12 @@ export interface ImageCall {
   readonly seed: number | undefined;
   /** At most what the endpoint takes. */
   readonly references: readonly ReferenceImage[];
+  /** A PNG whose transparent parts are where the first reference may change; only where the endpoint takes one. */
+  readonly mask?: ReferenceImage | undefined;
   /** Whether previews are wanted; false where the endpoint can't. */
   readonly stream: boolean;
+  /** Most previews of an image, 0 to 3; undefined: as many as the endpoint usually gives. */
+  readonly partialImages?: number | undefined;
   /** Allowed passthrough parameters, by the upstream's own names. */
   readonly options: Readonly<Record<string, unknown>>;
   /** The endpoint's `settings` of the catalogue, as they stand there. */

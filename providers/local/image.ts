@@ -34,7 +34,7 @@ export interface ImageAdapterOptions {
 
 const models: Readonly<Record<string, ImageModel>> = { painter: painterModel, postcard: postcardModel };
 const retryAfterMs = 2_000;
-/** The sizes of the previews of an image beside the image. */
+/** The sizes of the previews of an image beside the image; of fewer, the last. */
 const previews = [0.25, 0.5] as const;
 
 /** Paints with the threads of a pool. */
@@ -90,7 +90,9 @@ function* tasksOf(
       look: model.look,
     };
     if (call.stream) {
-      for (const zoom of previews)
+      for (const zoom of previews.slice(
+        Math.max(0, previews.length - (call.partialImages ?? previews.length)),
+      ))
         yield { kind: "paint", request: { ...request, zoom }, format, compression };
     }
     yield { kind: "paint", request, format, compression };

@@ -1,5 +1,5 @@
 import type { ImageCall, ReferenceImage } from "../contract.ts";
-import { type EncodedForm, encodeMultipart } from "./multipart.ts";
+import { type EncodedForm, encodeMultipart, type FormFile } from "./multipart.ts";
 
 const previewsByDefault = 2;
 
@@ -32,25 +32,28 @@ export function imageParameters(call: ImageCall): Readonly<Record<string, unknow
     output_compression: hasFormat && isLossy ? compression : undefined,
     seed: call.seed,
     stream: isStream ? true : undefined,
-    partial_images: isStream ? (options.partial_images ?? previewsByDefault) : undefined,
+    partial_images: isStream
+      ? (call.partialImages ?? options.partial_images ?? previewsByDefault)
+      : undefined,
     response_format: responseFormat,
     user: undefined,
     image: undefined,
     "image[]": undefined,
+    mask: undefined,
   };
 }
 
-/** The form of a call with references. */
+/** The form of a call with references, their mask last. */
 export function encodeImageForm(call: ImageCall, boundary: string): EncodedForm {
   const fields = Object.entries(imageParameters(call)).flatMap(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return text === undefined ? [] : [[name, text] as const];
   });
-  const files = call.references.map(({ bytes, mediaType }, index) => ({
-    name: "image[]",
-    fileName: `image-${index + 1}.${extensions[mediaType]}`,
-    mediaType,
-    bytes,
-  }));
+  const files = call.references.map((image, index) => toFile("image[]", `image-${index + 1}`, image));
+  if (call.mask !== undefined) files.push(toFile("mask", "mask", call.mask));
   return encodeMultipart(fields, files, boundary);
+}
+
+function toFile(name: string, title: string, { bytes, mediaType }: ReferenceImage): FormFile {
+  return { name, fileName: `${title}.${extensions[mediaType]}`, mediaType, bytes };
 }

@@ -399,6 +399,14 @@ describe("images as events", () => {
     expect(outputs.map(({ kind }) => kind)).toEqual(["partial", "partial", "partial", "image"]);
   });
 
+  test("are as many previews as the call wants, none also, in place of that option", async () => {
+    for (const partialImages of [0, 1, 3]) {
+      const outputs = await outputsOf({ ...eventCall, partialImages, options: { partial_images: 2 } });
+      expect(outputs.map(({ kind }) => kind)).toEqual([...Array(partialImages).fill("partial"), "image"]);
+      expect(upstream.requests.at(-1)?.json).toMatchObject({ stream: true, partial_images: partialImages });
+    }
+  });
+
   test("end with the image: what comes after it is dropped", async () => {
     upstream.next(drawn({ partials: 1, latePartials: 2 }));
     expect((await outputsOf(eventCall)).map(({ kind }) => kind)).toEqual(["partial", "image"]);

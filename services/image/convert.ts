@@ -18,6 +18,7 @@ import { readSize, type SizeRequest } from "./size.ts";
 const maxImages = 10;
 const maxCompression = 100;
 const maxReferences = 16;
+const maxPartialImages = 3;
 const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
 
 /**
@@ -29,12 +30,15 @@ export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest
   const background = backgrounds.get(request.background);
   const quality = qualities.get(request.quality);
   const size = readSizeFields(request);
+  const wishes = wishesOf(request);
   const faults = [
     ...textIssues(request),
     ...wordIssues({ output_format: format, background, quality }),
     ...numberIssues(request),
     ...backgroundIssues(background, format),
     ...referenceIssues(request.inputReferences),
+    ...maskIssues(request),
+    ...wishIssues(wishes),
     ...attributionIssues(request),
     ...preferenceIssues(request.provider),
   ];
@@ -50,12 +54,15 @@ export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest
     size: size.request ?? anySize,
     background: background ?? "auto",
     references: request.inputReferences.flatMap(fromProtoReference),
+    mask: request.mask === undefined ? undefined : fromProtoReference(request.mask)[0],
     n: request.n ?? 1,
     compression: request.outputCompression,
     format: format ?? "png",
     quality: quality ?? "auto",
     seed: request.seed === undefined ? undefined : Number(request.seed),
     stream: request.stream,
+    partialImages: request.partialImages,
+    ...(Object.keys(wishes).length === 0 ? {} : { wishes }),
     preferences: request.provider,
   };
 }
@@ -110,7 +117,7 @@ function wordIssues(words: Readonly<Record<string, string | undefined>>): Issue[
     .map(([path]) => ({ path, message: "is not one of the values" }));
 }
 
-function numberIssues({ n, outputCompression, seed }: GenerateRequest): Issue[] {
+function numberIssues({ n, outputCompression, seed, partialImages }: GenerateRequest): Issue[] {
   const issues: Issue[] = [];
   if (n !== undefined && (n < 1 || n > maxImages)) {
     issues.push({ path: "n", message: `must be from 1 to ${maxImages}` });
@@ -120,6 +127,9 @@ function numberIssues({ n, outputCompression, seed }: GenerateRequest): Issue[] 
   }
   if (seed !== undefined && !Number.isSafeInteger(Number(seed))) {
     issues.push({ path: "seed", message: "must be a whole number from -(2^53 - 1) to 2^53 - 1" });
+  }
+  if (partialImages !== undefined && (partialImages < 0 || partialImages > maxPartialImages)) {
+    issues.push({ path: "partial_images", message: `must be from 0 to ${maxPartialImages}` });
   }
   return issues;
 }
@@ -139,6 +149,32 @@ function referenceIssues(references: readonly ReferenceImage[]): Issue[] {
       ? { path: `input_references.${index}.image_url.url`, message: "is required" }
       : [],
   );
+}
+
+function maskIssues({ mask, inputReferences }: GenerateRequest): Issue[] {
+  if (mask === undefined) return [];
+  if (mask.source.case === undefined || mask.source.value.length === 0) {
+    return [{ path: "mask", message: "is required" }];
+  }
+  return inputReferences.length > 0 ? [] : [{ path: "mask", message: "needs an image that it is for" }];
+}
+
+/** The words of the parameters that only some endpoints let through. */
+const wishWords: Readonly<Record<string, readonly string[]>> = {
+  moderation: ["auto", "low"],
+  input_fidelity: ["low", "high"],
+};
+
+function wishesOf({ moderation, inputFidelity }: GenerateRequest): Readonly<Record<string, string>> {
+  const wishes = Object.entries({ moderation, input_fidelity: inputFidelity });
+  return Object.fromEntries(wishes.filter(([, word]) => word !== ""));
+}
+
+function wishIssues(wishes: Readonly<Record<string, string>>): Issue[] {
+  return Object.entries(wishes).flatMap(([path, word]) => {
+    const words = wishWords[path] ?? [];
+    return words.includes(word) ? [] : { path, message: `must be one of ${words.join(", ")}` };
+  });
 }
 
 function fromProtoReference({ source }: ReferenceImage): ReferenceSource[] {

@@ -72,6 +72,7 @@ function capabilitiesOf(image: ImageCapabilities): readonly Capability[] {
     ...words("aspect_ratio", withAuto(offeredRatios(image))),
     ...words("background", withAuto(image.backgrounds)),
     ...range("input_references", 1, image.maxReferences),
+    ...flag("mask", image.mask),
     ...range("n", 1, image.maxN),
     ...(takesCompression(image) ? range("output_compression", 0, 100) : []),
     ...words("output_format", deliveredFormats(image)),

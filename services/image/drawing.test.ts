@@ -32,7 +32,7 @@ async function draw(
   const drawing = await beginDrawing(
     imageEndpoint({ image: { formats } }),
     { ...request, ...asked },
-    [],
+    { references: [] },
     { providers: fakeImageProviders({ acme: painter }), budget: new PixelBudget(), clock: systemClock },
     { signal: new AbortController().signal, startByMs: 0 },
   );

@@ -16,14 +16,13 @@ import {
   type ImageAnswer,
   type ImageOutput,
   ProviderError,
-  type ReferenceImage,
   type TokenUsage,
 } from "../../providers/contract.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
 import type { PixelBudget } from "./pixel-budget.ts";
-import { type PlannedCall, planCall } from "./plan.ts";
+import { type LoadedReferences, type PlannedCall, planCall } from "./plan.ts";
 
 /** What drawing works with. */
 export interface DrawingDependencies {
@@ -55,7 +54,7 @@ export interface Drawing {
 export async function beginDrawing(
   endpoint: Candidate<ImageEndpoint>,
   request: ImageRequest,
-  references: readonly ReferenceImage[],
+  references: LoadedReferences,
   { providers, budget, clock }: DrawingDependencies,
   { signal, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
@@ -155,6 +154,8 @@ async function nextDeliverable(
     }
     if (!plan.call.stream || output.kind === "image") continue;
     if (output.kind === "text") return output;
+    const { partialImages = Infinity, n } = plan.call;
+    if (delivered.partials >= partialImages * n) continue;
     if (output.bytes.length <= maxPartialImageBytes) return { ...output, index: delivered.partials++ };
   }
 }

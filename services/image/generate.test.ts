@@ -146,8 +146,21 @@ describe("an answer", () => {
       streaming: false,
       ignoredParameters: [],
     });
-    expect(frames[1]).toEqual({ kind: "image_start", index: 0, mediaType: "image/png", sizeBytes: 64 });
-    expect(frames[3]).toEqual({ kind: "image_start", index: 1, mediaType: "image/png", sizeBytes: 65 });
+    const unread = { width: 0, height: 0 };
+    expect(frames[1]).toEqual({
+      kind: "image_start",
+      index: 0,
+      ...unread,
+      mediaType: "image/png",
+      sizeBytes: 64,
+    });
+    expect(frames[3]).toEqual({
+      kind: "image_start",
+      index: 1,
+      ...unread,
+      mediaType: "image/png",
+      sizeBytes: 65,
+    });
     expect(frames.at(-1)).toMatchObject({ kind: "finished", promptTokens: 12n, completionTokens: 345n });
     expect(scene.seen()).toMatchObject({ call: { n: 2, quality: "low", prompt: "A boat." }, ended: true });
     expect(scene.second.seen).toEqual([]);

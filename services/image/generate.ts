@@ -30,14 +30,14 @@ import { logAttempt } from "../../providers/attempt-log.ts";
 import { brokenOff } from "../../providers/broken-off.ts";
 import { type Candidate, healthIdOf, ownKeySlugsOf } from "../../providers/candidate.ts";
 import type { Catalog, ImageEndpoint } from "../../providers/catalog.ts";
-import { type ImageOutput, ProviderError, type ReferenceImage } from "../../providers/contract.ts";
+import { type ImageOutput, ProviderError } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { mostToHold } from "../../providers/most-to-hold.ts";
 import { beginDrawing, type Drawing, type DrawingDependencies } from "./drawing.ts";
-import { type GenerationOutcome, GenerationRecord } from "./generation-record.ts";
+import { type GenerationOutcome, GenerationRecord, type HeldImage } from "./generation-record.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { candidatesFor, mostCostOf } from "./plan.ts";
-import type { ReferenceSource } from "./references.ts";
+import { type LoadReferences, loadRequestImages } from "./request-images.ts";
 
 /** Limits in time of one generation, milliseconds. */
 export interface GenerationLimits {
@@ -54,11 +54,7 @@ export interface GenerateDependencies extends DrawingDependencies {
   readonly limits: GenerationLimits;
   readonly clock: Clock;
   readonly paid: PaidRequests;
-  /** Fetches and checks; throws DomainError. */
-  loadReferences(
-    sources: readonly ReferenceSource[],
-    signal: AbortSignal,
-  ): Promise<readonly ReferenceImage[]>;
+  readonly loadReferences: LoadReferences;
 }
 
 /** A frame of the answer, before it is put on the wire. */
@@ -74,6 +70,8 @@ export type GenerationFrame =
   | {
       readonly kind: "image_start";
       readonly index: number;
+      readonly width: number;
+      readonly height: number;
       readonly mediaType: string;
       readonly sizeBytes: number;
     }
@@ -85,6 +83,9 @@ export type GenerationFrame =
       readonly completionTokens: bigint;
       readonly costNanoUsd: bigint;
       readonly byok: boolean;
+      /** Those of the tokens that stand for images. */
+      readonly promptImageTokens: bigint;
+      readonly completionImageTokens: bigint;
     };
 
 const defaultLongestSilenceMs = 10_000;
@@ -192,8 +193,7 @@ async function begin(
   const { health, clock, limits } = dependencies;
   const { signal } = deadline;
   const startByMs = clock.monotonicMs() + (limits.longestSilenceMs ?? defaultLongestSilenceMs);
-  const references =
-    request.references.length === 0 ? [] : await dependencies.loadReferences(request.references, signal);
+  const references = await loadRequestImages(request, dependencies.loadReferences, signal);
   return await runAttempts({
     candidates,
     attempt: (candidate, attemptSignal) =>
@@ -264,6 +264,8 @@ function finishedFrame(end: PaidRequestEnd): GenerationFrame {
     completionTokens: end?.tokens.completion ?? 0n,
     costNanoUsd: end?.costNanoUsd ?? 0n,
     byok: end?.byok ?? false,
+    promptImageTokens: end?.tokens.imagePrompt ?? 0n,
+    completionImageTokens: end?.tokens.imageCompletion ?? 0n,
   };
 }
 
@@ -274,9 +276,9 @@ function endedHere({ deadline, signal }: Generation): boolean {
 
 function* imageFrames(
   { bytes, mediaType }: Extract<ImageOutput, { kind: "image" }>,
-  index: number,
+  held: HeldImage,
 ): Generator<GenerationFrame> {
-  yield { kind: "image_start", index, mediaType, sizeBytes: bytes.length };
+  yield { kind: "image_start", ...held, mediaType, sizeBytes: bytes.length };
   for (let start = 0; start < bytes.length; start += maxImageDataBytes) {
     yield { kind: "image_data", bytes: bytes.subarray(start, start + maxImageDataBytes) };
   }

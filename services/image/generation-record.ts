@@ -9,6 +9,7 @@ import { toProtoAttempt, toProtoTokens } from "../../providers/attempt-event.ts"
 import { AttemptSpans } from "../../providers/attempt-span.ts";
 import type { Candidate } from "../../providers/candidate.ts";
 import type { ImageEndpoint } from "../../providers/catalog.ts";
+import type { PixelSize } from "../../providers/catalog-image.ts";
 import type { TokenUsage } from "../../providers/contract.ts";
 import { imageListPrice, mostImagesCanCost } from "../../providers/endpoint-price.ts";
 import { chargeFor } from "../../providers/most-to-hold.ts";
@@ -20,6 +21,9 @@ export interface GenerationOutcome {
   readonly outcome: Outcome;
   readonly reason: ErrorReason | undefined;
 }
+
+/** An image that is held: counts up from 0 over the answer, and its sides in pixels, 0 where they can't be read. */
+export type HeldImage = { readonly index: number } & PixelSize;
 
 /** What a generation has come to so far, for its usage event. */
 export class GenerationRecord {
@@ -65,13 +69,14 @@ export class GenerationRecord {
     this.#usage = usage;
   }
 
-  /** All bytes of an image are in hand: from here on it is charged. Resolves with its index. */
-  async held({ bytes }: { readonly bytes: Uint8Array }): Promise<number> {
+  /** All bytes of an image are in hand: from here on it is charged. Resolves with what there is to say of it. */
+  async held({ bytes }: { readonly bytes: Uint8Array }): Promise<HeldImage> {
     const index = this.#images++;
-    const pixels = await pixelsOf(bytes);
+    const size = await sizeOf(bytes);
+    const pixels = size.width * size.height;
     this.#pixels += pixels;
     this.#megapixels += Math.ceil(pixels / megapixel);
-    return index;
+    return { index, ...size };
   }
 
   /**
@@ -122,12 +127,12 @@ export class GenerationRecord {
   }
 }
 
-/** From the header alone. An image whose header can't be read has none: the client gets it as it is. */
-async function pixelsOf(bytes: Uint8Array): Promise<number> {
+/** From the header alone. An image whose header can't be read has no size: the client gets it as it is. */
+async function sizeOf(bytes: Uint8Array): Promise<PixelSize> {
   try {
     const { width, height } = await sharp(bytes).metadata();
-    return width * height;
+    return { width, height };
   } catch {
-    return 0;
+    return { width: 0, height: 0 };
   }
 }

@@ -11,6 +11,8 @@ export interface ImageRequest {
   readonly background: ImageCall["background"];
   /** Neither fetched nor decoded. */
   readonly references: readonly ReferenceSource[];
+  /** Where the first reference may change; undefined: everywhere. */
+  readonly mask?: ReferenceSource | undefined;
   readonly n: number;
   /** 0 to 100; undefined when not given. */
   readonly compression: number | undefined;
@@ -20,6 +22,10 @@ export interface ImageRequest {
   readonly seed: number | undefined;
   /** Whether previews are wanted. */
   readonly stream: boolean;
+  /** Most previews of an image; undefined: as many as the endpoint usually gives. */
+  readonly partialImages?: number | undefined;
+  /** What goes to whichever endpoint lets a parameter of that name through. */
+  readonly wishes?: Readonly<Record<string, string>>;
   /** Undefined: no preference. */
   readonly preferences: ProviderPreferences | undefined;
 }

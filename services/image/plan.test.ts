@@ -13,7 +13,7 @@ import { imageCatalogOf, imageEndpoint } from "../../test/support/fake-image.ts"
 import { speechEndpoint } from "../../test/support/fake-speech.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { candidatesFor, planCall } from "./plan.ts";
+import { askedOf, candidatesFor, planCall } from "./plan.ts";
 
 const anySize = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
 const ask = (part: Partial<ImageRequest> = {}): ImageRequest => ({
@@ -140,9 +140,19 @@ test("the price to sort by is that of the whole request", () => {
   expect(cheapest(2)).toEqual(["zenith", "acme"]);
 });
 
+test("a mask is for endpoints that take one, and counts as a reference in the price", () => {
+  const source = { kind: "data", bytes: new Uint8Array(1) } as const;
+  const request = ask({ references: [source], mask: source });
+  const plain = imageEndpoint({ providerSlug: "plain" });
+  const masking = imageEndpoint({ providerSlug: "masking", image: { mask: true } });
+  expect(route(request, plain, masking)).toEqual(["masking"]);
+  expect(route(request, plain)).toMatchObject({ paths: ["mask"] });
+  expect(askedOf(masking.image, request).references).toBe(2);
+});
+
 describe("what an endpoint is asked", () => {
   const plan = (image: Partial<ImageCapabilities>, request: Partial<ImageRequest>) =>
-    planCall(imageEndpoint({ image }), ask(request), []);
+    planCall(imageEndpoint({ image }), ask(request), { references: [] });
 
   test("is all of the request where it can do all of it", () => {
     const endpoint = imageEndpoint({ passthrough: ["style"], settings: { a: 1 } });
@@ -160,7 +170,7 @@ describe("what an endpoint is asked", () => {
         options: { acme: { style: "oil", size: "1x1" }, zenith: { style: "ink" } },
       }),
     });
-    expect(planCall(endpoint, request, [reference])).toEqual({
+    expect(planCall(endpoint, request, { references: [reference] })).toEqual({
       call: {
         upstreamModel: "brush-1",
         prompt: "A boat.",
@@ -180,6 +190,15 @@ describe("what an endpoint is asked", () => {
       compression: undefined,
       ignoredParameters: ["provider.options.acme.size"],
     });
+  });
+
+  test("has the wishes that it lets through; the others are named", () => {
+    const request = ask({ wishes: { moderation: "low", input_fidelity: "high" }, partialImages: 1 });
+    const endpoint = imageEndpoint({ passthrough: ["moderation"] });
+    const mask = { bytes: new Uint8Array(2), mediaType: "image/png" } as const;
+    const { call, ignoredParameters } = planCall(endpoint, request, { references: [], mask });
+    expect(call).toMatchObject({ options: { moderation: "low" }, mask, partialImages: 1 });
+    expect(ignoredParameters).toEqual(["input_fidelity"]);
   });
 
   test("leaves out and names what has no effect there", () => {

@@ -72,6 +72,9 @@ function unsupportedBy(image: ImageCapabilities, request: ImageRequest): Issue[]
   } else {
     atMost("input_references", request.references.length, maxReferences, " images");
   }
+  if (request.mask !== undefined && !image.mask) {
+    issues.push({ path: "mask", message: "is not taken by this model" });
+  }
   if (!offersSize(image, request.size)) {
     issues.push({ path: "size", message: "is not a size that this model makes" });
   }
@@ -101,15 +104,22 @@ function nativeFormat(
   );
 }
 
+/** The images that a request starts from, in hand. */
+export interface LoadedReferences {
+  readonly references: readonly ReferenceImage[];
+  readonly mask?: ReferenceImage | undefined;
+}
+
 /** What to ask an endpoint that `candidatesFor` returned. */
 export function planCall(
   endpoint: ImageEndpoint,
   request: ImageRequest,
-  references: readonly ReferenceImage[],
+  { references, mask }: LoadedReferences,
 ): PlannedCall {
   const { image } = endpoint;
   const native = nativeFormat(image, request) ?? request.format;
   const { options, ignored } = passedThrough(endpoint, request.preferences);
+  const wishes = wishesAt(endpoint, request);
   const isLossy = request.format === "jpeg" || request.format === "webp";
   const encodesHere = native !== request.format;
   const call: ImageCall = {
@@ -123,8 +133,10 @@ export function planCall(
     compression: isLossy && !encodesHere && image.compression ? request.compression : undefined,
     seed: image.seed ? request.seed : undefined,
     references,
+    mask,
+    partialImages: request.partialImages,
     stream: request.stream && image.streaming && request.n <= image.maxStreamedN,
-    options,
+    options: { ...wishes.options, ...options },
     settings: endpoint.settings,
   };
   const compression = isLossy && encodesHere ? request.compression : undefined;
@@ -132,8 +144,15 @@ export function planCall(
     call,
     format: request.format,
     compression,
-    ignoredParameters: [...ignoredBy(image, request, call, compression), ...ignored],
+    ignoredParameters: [...ignoredBy(image, request, call, compression), ...wishes.ignored, ...ignored],
   };
+}
+
+/** The wishes that the endpoint lets through, and the names of the others. */
+function wishesAt({ passthrough }: ImageEndpoint, { wishes = {} }: ImageRequest) {
+  const taken = Object.entries(wishes).filter(([name]) => passthrough.includes(name));
+  const ignored = Object.keys(wishes).filter((name) => !passthrough.includes(name));
+  return { options: Object.fromEntries(taken), ignored };
 }
 
 function ignoredBy(
@@ -165,7 +184,7 @@ export const megapixel = 1_000_000;
 export function askedOf(image: ImageCapabilities, request: ImageRequest): AskedImages {
   const size = resolveSize(image, request.size);
   const pixels = size === undefined ? mostPixels(image) : size.width * size.height;
-  const references = request.references.length;
+  const references = request.references.length + (request.mask === undefined ? 0 : 1);
   return {
     images: request.n,
     megapixels: request.n * Math.ceil(pixels / megapixel),

@@ -1,14 +1,16 @@
-import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/attribution.ts";
 import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { callerKey } from "../../lib/identity/caller.ts";
 import { bytesSender } from "../../lib/runtime/outgoing-bytes.ts";
 import { requestLogKey } from "../../lib/runtime/request-context.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
 import { listImageModels } from "./discover.ts";
-import { type GenerateDependencies, generate } from "./generate.ts";
+import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
 
 /**
@@ -35,7 +37,8 @@ function imageHandlers(
       const attribution = attributionOf(request, context);
       const log = context.values.get(requestLogKey);
       const prompt = fromProtoGenerateRequest(request);
-      const frames = generate(prompt, attribution, dependencies, context.signal, log);
+      const limits = limitsFor(dependencies.limits, context);
+      const frames = generate(prompt, attribution, { ...dependencies, limits }, context.signal, log);
       const sendImageData = bytesSender(context, imageData, writeMaxBytes);
       for await (const frame of closeOnAbort(frames, context.signal))
         yield toProtoFrame(frame, sendImageData);
@@ -44,4 +47,17 @@ function imageHandlers(
       return { models: listImageModels(offered) };
     },
   };
+}
+
+/**
+ * The deadline of a process of ours that calls is the request's: it is kept, and a little before, so that the process
+ * hears what became of the attempts. That of any other caller is a way of leaving.
+ */
+function limitsFor(
+  limits: GenerationLimits,
+  context: Pick<HandlerContext, "values" | "timeoutMs">,
+): GenerationLimits {
+  const leftMs = context.timeoutMs();
+  if (context.values.get(callerKey).kind !== "process" || leftMs === undefined) return limits;
+  return { ...limits, timeoutMs: Math.max(1, Math.min(limits.timeoutMs, leftMs - answerGraceMs)) };
 }

@@ -31,14 +31,14 @@ function toProto(frame: GenerationFrame, sendImageData: SendBytes): ProtoFrame {
     case "text":
       return { case: "textChunk", value: { phase: phases[frame.phase], text: frame.text } };
     case "image_start": {
-      const { index, mediaType, sizeBytes } = frame;
-      return { case: "imageStart", value: { index, mediaType, sizeBytes: BigInt(sizeBytes) } };
+      const { kind, sizeBytes, ...value } = frame;
+      return { case: "imageStart", value: { ...value, sizeBytes: BigInt(sizeBytes) } };
     }
     case "image_data":
       return { case: "imageData", value: sendImageData(frame.bytes) };
     case "finished": {
-      const { promptTokens, completionTokens, costNanoUsd, byok } = frame;
-      return { case: "finished", value: { promptTokens, completionTokens, costNanoUsd, byok } };
+      const { kind, ...value } = frame;
+      return { case: "finished", value };
     }
   }
 }

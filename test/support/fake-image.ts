@@ -153,6 +153,7 @@ export function imageEndpoint({ image: changed, ...changes }: ImageEndpointChang
       compression: true,
       seed: true,
       maxReferences: 4,
+      mask: false,
       streaming: true,
       maxStreamedN: 10,
       maxPromptCharacters: 100,

@@ -69,6 +69,10 @@ export async function checkEdit(request: ReceivedRequest): Promise<CheckedImageR
     if (await isForeign(image))
       return { refusal: refusal(400, "No such image.", "image", "invalid_image_file") };
   }
+  const mask = form.get("mask");
+  if (mask !== null && !(mask instanceof File && mask.type === "image/png" && !(await isForeign(mask)))) {
+    return { refusal: refusal(400, "No such mask.", "mask", "invalid_image_file") };
+  }
   const fields: Record<string, unknown> = {};
   for (const [name, value] of form) {
     if (!(value instanceof File)) fields[name] = parseField(name, value);

@@ -87,12 +87,16 @@ function checkMedium(endpoint: EndpointEntry, { id, medium }: ModelEntry, report
   if (endpoint[other] !== undefined) report(other, `has no place here: ${id} is a model of another medium`);
 }
 
-function checkSpeech({ voices, default_voice }: SpeechEntry, report: Report): void {
-  const ids = (voices ?? []).map(({ id }) => id);
+function checkSpeech({ voices, voice_aliases, default_voice }: SpeechEntry, report: Report): void {
+  const ids = (voices ?? []).map((voice) => (typeof voice === "string" ? voice : voice.id));
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) report("speech.voices", `${twice} is listed twice`);
   if (default_voice !== undefined && voices !== undefined && !ids.includes(default_voice)) {
     report("speech.default_voice", `${default_voice} is not among the voices`);
+  }
+  for (const [alias, id] of Object.entries(voice_aliases ?? {})) {
+    if (ids.includes(alias)) report("speech.voice_aliases", `${alias} is a voice itself`);
+    if (!ids.includes(id)) report(`speech.voice_aliases.${alias}`, `${id} is not among the voices`);
   }
 }
 

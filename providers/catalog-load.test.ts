@@ -27,11 +27,15 @@ async function directoryOf(files: Readonly<Record<string, unknown>>): Promise<st
 
 const uuid = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`;
 
+const known = { id: "ann", language: "en-GB", gender: "female" };
+const ann = { ...known, preview_url: "https://a.test/ann.mp3" };
+
 const speech = {
   formats: ["mp3"],
   sample_rate_hz: 24_000,
   channels: 1,
-  voices: [{ id: "ann", language: "en-GB" }, { id: "bob" }],
+  voices: [ann, "bob"],
+  voice_aliases: { alloy: "ann" },
   default_voice: "ann",
   max_input_characters: 100,
   speed: { min: 0.5, max: 2 },
@@ -103,8 +107,9 @@ test("an entry becomes a model and its endpoint", async () => {
             formats: ["mp3"],
             sampleRateHz: 24_000,
             channels: 1,
+            voiceAliases: new Map([["alloy", "ann"]]),
             voices: [
-              { id: "ann", name: "", language: "en-GB" },
+              { ...known, name: "", previewUrl: "https://a.test/ann.mp3" },
               { id: "bob", name: "", language: "" },
             ],
             defaultVoice: "ann",
@@ -242,6 +247,21 @@ describe("is refused, with file and path in one line:", () => {
       "a voice listed twice",
       spoken({ voices: [{ id: "ann" }, { id: "ann" }] }),
       "speech.voices: ann is listed twice",
+    ],
+    [
+      "an alias of no voice",
+      spoken({ voice_aliases: { nova: "eve" } }),
+      "speech.voice_aliases.nova: eve is not among",
+    ],
+    [
+      "an alias that is a voice",
+      spoken({ voice_aliases: { bob: "ann" } }),
+      "speech.voice_aliases: bob is a voice itself",
+    ],
+    [
+      "a preview that is no https URL",
+      spoken({ voices: [{ id: "ann", preview_url: "a.mp3" }] }),
+      "speech.voices",
     ],
     ["an unknown format", spoken({ formats: ["ogg"] }), "speech.formats.0: must be one of mp3, pcm"],
     [

@@ -11,6 +11,7 @@ import {
   type Price,
   type SpeechCapabilities,
   type SpeechEndpoint,
+  type Voice,
 } from "./catalog.ts";
 import { catalogFaults, type ReadCatalogFile } from "./catalog-check.ts";
 import { toImage, toImagePrice } from "./catalog-image-load.ts";
@@ -154,12 +155,25 @@ function toPrice({ billable, usd_per_million, most_per_input_character: most }: 
   };
 }
 
+function toVoice(entry: NonNullable<SpeechEntry["voices"]>[number]): Voice {
+  if (typeof entry === "string") return { id: entry, name: "", language: "" };
+  const { id, name = "", language = "", gender, preview_url: previewUrl } = entry;
+  return {
+    id,
+    name,
+    language,
+    ...(gender === undefined ? {} : { gender }),
+    ...(previewUrl === undefined ? {} : { previewUrl }),
+  };
+}
+
 function toSpeech(entry: SpeechEntry): SpeechCapabilities {
   return {
     formats: entry.formats,
     sampleRateHz: entry.sample_rate_hz,
     channels: entry.channels,
-    voices: (entry.voices ?? []).map(({ id, name = "", language = "" }) => ({ id, name, language })),
+    voices: (entry.voices ?? []).map(toVoice),
+    voiceAliases: new Map(Object.entries(entry.voice_aliases ?? {})),
     defaultVoice: entry.default_voice,
     maxInputCharacters: entry.max_input_characters,
     speed: entry.speed,

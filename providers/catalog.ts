@@ -10,6 +10,9 @@ export interface Voice {
   readonly id: string;
   readonly name: string;
   readonly language: string;
+  readonly gender?: "female" | "male" | "neutral" | undefined;
+  /** An https URL of a sample. */
+  readonly previewUrl?: string | undefined;
 }
 
 /** A unit that a speech endpoint charges by. */
@@ -32,6 +35,8 @@ export interface SpeechCapabilities {
   readonly channels: number;
   /** Empty: any string is passed on. */
   readonly voices: readonly Voice[];
+  /** Other names of the voices, by what callers write. */
+  readonly voiceAliases?: ReadonlyMap<string, string>;
   /** Undefined: callers must name a voice. */
   readonly defaultVoice: string | undefined;
   /** Unicode code points. */

@@ -1,6 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
-import type { Catalog, SpeechEndpoint, SpeechModel } from "../../providers/catalog.ts";
+import type {
+  Catalog,
+  SpeechCapabilities,
+  SpeechEndpoint,
+  SpeechModel,
+  Voice,
+} from "../../providers/catalog.ts";
 import { toProtoAudioFormat } from "./convert.ts";
 
 /** The speech models of a catalogue as they travel, ordered by id. */
@@ -16,10 +22,20 @@ function toProtoSpeechModel(model: SpeechModel) {
     name: model.name,
     description: model.description,
     createdUnixS: BigInt(model.createdUnixS),
-    voices: (first?.voices ?? []).map(({ id, name, language }) => ({ id, name, language })),
+    voices: (first?.voices ?? []).map((voice) => toProtoVoice(voice, first)),
     defaultVoice: first?.defaultVoice ?? "",
     endpoints: model.endpoints.map(toProtoSpeechEndpoint),
   };
+}
+
+function toProtoVoice(
+  { id, name, language, gender, previewUrl = "" }: Voice,
+  speech: SpeechCapabilities | undefined,
+) {
+  const aliases = [...(speech?.voiceAliases ?? [])]
+    .filter(([, voice]) => voice === id)
+    .map(([alias]) => alias);
+  return { id, name, language, gender: gender ?? "", previewUrl, aliases };
 }
 
 function toProtoSpeechEndpoint({

@@ -57,6 +57,7 @@ function refusal(endpoints: readonly SpeechEndpoint[], changes: RequestChanges =
 
 const oneWith = (speech: Partial<SpeechCapabilities>) => [speechEndpoint({ speech })];
 const voices = [{ id: "anna", name: "", language: "" }];
+const voiceAliases = new Map([["alloy", "anna"]]);
 
 describe("the candidates for a request", () => {
   const acme = speechEndpoint();
@@ -118,6 +119,7 @@ describe("the candidates for a request", () => {
 
   test.for<[string, Partial<SpeechCapabilities>, RequestChanges]>([
     ["a voice of the model", { voices }, { voice: "anna" }],
+    ["a voice by an alias", { voices, voiceAliases }, { voice: "alloy" }],
     ["the default voice", { voices, defaultVoice: "anna" }, {}],
     ["any voice where the catalogue names none", { voices: [], defaultVoice: undefined }, { voice: "zoe" }],
     ["a named voice where there is no default", { voices, defaultVoice: undefined }, { voice: "anna" }],
@@ -130,6 +132,14 @@ describe("the candidates for a request", () => {
   });
 
   test.for<[string, Partial<SpeechCapabilities>, RequestChanges, string, string]>([
+    ["another endpoint's alias", { voices }, { voice: "alloy" }, "voice", "is not a voice of this model"],
+    [
+      "an unknown voice beside aliases",
+      { voices, voiceAliases },
+      { voice: "echo" },
+      "voice",
+      "is not a voice of this model",
+    ],
     ["an unknown voice", { voices }, { voice: "zoe" }, "voice", "is not a voice of this model"],
     ["a voice in other letters", { voices }, { voice: "Anna" }, "voice", "is not a voice of this model"],
     [

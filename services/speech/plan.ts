@@ -2,7 +2,7 @@ import { codePoints } from "../../lib/generation/code-points.ts";
 import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
 import { type Candidate, candidatesOf } from "../../providers/candidate.ts";
-import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
+import type { Catalog, SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog.ts";
 import type { SpeechCall } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
@@ -59,7 +59,8 @@ function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issu
   if (request.voice === undefined && defaultVoice === undefined) {
     issues.push({ path: "voice", message: "is required by this model" });
   }
-  if (request.voice !== undefined && voices.length > 0 && !voices.some(({ id }) => id === request.voice)) {
+  const voice = voiceOf(speech, request);
+  if (voice !== undefined && voices.length > 0 && !voices.some(({ id }) => id === voice)) {
     issues.push({ path: "voice", message: "is not a voice of this model" });
   }
   if (codePoints(request.input) > maxInputCharacters) {
@@ -72,6 +73,11 @@ function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issu
     issues.push({ path: "response_format", message: "is not offered by this model" });
   }
   return issues;
+}
+
+/** The endpoint's own name of the voice that a request names; undefined where it names none. */
+function voiceOf({ voiceAliases }: SpeechCapabilities, { voice }: SpeechRequest): string | undefined {
+  return voice === undefined ? undefined : (voiceAliases?.get(voice) ?? voice);
 }
 
 function canTranscode(formats: readonly string[], wanted: string): boolean {
@@ -90,7 +96,7 @@ export function planCall(endpoint: SpeechEndpoint, request: SpeechRequest): Plan
   const call: SpeechCall = {
     upstreamModel: endpoint.upstreamModel,
     input: request.input,
-    voice: request.voice ?? speech.defaultVoice ?? "",
+    voice: voiceOf(speech, request) ?? speech.defaultVoice ?? "",
     format: transcode ? "pcm" : request.format,
     speed: speed === undefined ? 1 : Math.min(Math.max(request.speed ?? 1, speed.min), speed.max),
     options,

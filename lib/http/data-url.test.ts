@@ -24,6 +24,11 @@ describe("an image's data URL", () => {
       "data:Image/svg+xml;Base64,",
       "data:image/vnd.microsoft.icon;base64,",
       "data:image/x;base64,",
+      "data:image/png;charset=utf-8;base64,",
+      'data:image/png;name="a;b, c.png";size=7;base64,',
+      "data:image/png;name=a%20b.png;base64,",
+      "data:image/png;name=;base64,",
+      "data:image/png;base64=no;base64,",
     ];
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), fc.constantFrom(...prefixes), (bytes, prefix) => {
@@ -85,7 +90,10 @@ describe("an image's data URL", () => {
     "data:;base64,QUJD",
     "data:text/plain;base64,QUJD",
     "data:image/;base64,QUJD",
-    "data:image/png;charset=utf-8;base64,QUJD",
+    "data:image/png;charset;base64,QUJD",
+    "data:image/png;;base64,QUJD",
+    'data:image/png;name="a;base64,QUJD',
+    `data:image/png;name=${"x".repeat(1100)};base64,QUJD`,
     " data:image/png;base64,QUJD",
     "data:image/png;base64QUJD",
     `data:image/${"x".repeat(200)};base64,QUJD`,

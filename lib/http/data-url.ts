@@ -4,8 +4,9 @@ export type DataUrlContent =
   | { readonly bytes?: undefined; readonly problem: string };
 
 const mebibyte = 1024 * 1024;
-const prefixPattern = /^data:image\/[a-z0-9][a-z0-9.+-]*;base64,/i;
-const longestPrefix = 100;
+/** Parameters are named and, as in RFC 2045, a token or a quoted text; what they say is not looked at. */
+const prefixPattern = /^data:image\/[a-z0-9][a-z0-9.+-]{0,99}(?:;[\w.+-]+=(?:"[^"]*"|[^\s",;]*))*;base64,/i;
+const longestPrefix = 1024;
 
 /** Whether a text is a data URL of any kind, well formed or not. */
 export function isDataUrl(text: string): boolean {
@@ -13,7 +14,7 @@ export function isDataUrl(text: string): boolean {
 }
 
 /**
- * The bytes of a `data:image/…;base64,…` URL (RFC 2397) whose base64 is canonical: padded, without blanks. The type that
+ * The bytes of a `data:image/…;base64,…` URL (RFC 2397), parameters before `;base64` or not, whose base64 is canonical: padded, without blanks. The type that
  * it declares is not looked at. Longer content than `maxBytes` is refused before it is decoded.
  */
 export function parseImageDataUrl(text: string, maxBytes = 20 * mebibyte): DataUrlContent {

@@ -7,6 +7,7 @@ const exposedHeaders = [
   "x-ignored-parameters",
   "x-audio-sample-rate",
   "x-audio-channels",
+  "x-should-retry",
   "retry-after",
 ].join(", ");
 const allowedMethods = "GET, POST, PATCH, DELETE";

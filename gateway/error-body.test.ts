@@ -106,7 +106,7 @@ describe("metadata", () => {
       generationId: "gen-tts-7",
     });
     const { headers, body } = toErrorAnswer(error, "speech", creditsUrl);
-    expect(headers).toEqual({ "x-generation-id": "gen-tts-7", "retry-after": "2" });
+    expect(headers).toEqual({ "x-generation-id": "gen-tts-7", "x-should-retry": "true", "retry-after": "2" });
     expect(body.error.metadata).toEqual({
       reason: "provider_overloaded",
       provider_name: "Other",
@@ -126,7 +126,7 @@ describe("metadata", () => {
       retryAfterMs: 1,
     });
     const { headers, body } = toErrorAnswer(error, "speech", creditsUrl);
-    expect(headers).toEqual({});
+    expect(headers).toEqual({ "x-should-retry": "false" });
     expect(body.error.metadata).toEqual({ reason: "key_limit_reached", retry_after_s: 1 });
   });
 
@@ -134,6 +134,53 @@ describe("metadata", () => {
     expect(answerTo(ErrorReason.CALLER_NOT_ALLOWED)).toMatchObject({
       status: 500,
       body: { error: { metadata: { reason: "internal" } } },
+    });
+  });
+});
+
+describe("whether another try is worth it", () => {
+  const advice = (reason: ErrorReason, statuses: readonly number[] = []) => {
+    const attempts = statuses.map((providerStatus) => ({
+      providerName: "Acme",
+      endpointId: "e",
+      providerStatus,
+      reason,
+    }));
+    const error = new DomainError(reason, secret, { attempts });
+    return toErrorAnswer(error, "images", creditsUrl).headers["x-should-retry"];
+  };
+
+  test.for([
+    ["a refusal for policy", ErrorReason.CONTENT_POLICY, [400], "false"],
+    ["the provider's own word that the request is wrong", ErrorReason.PROVIDER_FAILED, [400, 422], "false"],
+    ["one provider's word, while another one failed", ErrorReason.PROVIDER_FAILED, [500, 400], undefined],
+    ["a provider that failed", ErrorReason.PROVIDER_FAILED, [500], undefined],
+    ["a broken connection", ErrorReason.PROVIDER_FAILED, [0], undefined],
+    ["credentials that a provider refuses", ErrorReason.PROVIDER_CREDENTIALS, [401], "false"],
+    ["a conflict", ErrorReason.COUNT_LIMIT_REACHED, [], "false"],
+    ["no credit", ErrorReason.CREDITS_EXHAUSTED, [], "false"],
+    ["an overload", ErrorReason.PROVIDER_OVERLOADED, [429], "true"],
+    ["a rate limit", ErrorReason.RATE_LIMITED, [], "true"],
+    ["a deadline", ErrorReason.TIMED_OUT, [0], "true"],
+    ["a fault of our own", ErrorReason.INTERNAL, [], undefined],
+  ] as const)("is told for %s", ([, reason, statuses, expected]) => {
+    expect(advice(reason, statuses)).toBe(expected);
+  });
+
+  test("is never told to be so for what the caller has to change", () => {
+    const told = reasons.map((reason) =>
+      toErrorAnswer(new DomainError(reason, secret), "management", creditsUrl),
+    );
+    const client = told.filter(({ status }) => status < 500);
+    expect(client.length).toBeGreaterThan(10);
+    for (const { headers } of client) expect(headers["x-should-retry"]).toBe("false");
+  });
+
+  test("comes with the time to wait also after a deadline", () => {
+    const error = new DomainError(ErrorReason.TIMED_OUT, secret, { retryAfterMs: 1500 });
+    expect(toErrorAnswer(error, "images", creditsUrl).headers).toMatchObject({
+      "x-should-retry": "true",
+      "retry-after": "2",
     });
   });
 });

@@ -1,6 +1,7 @@
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { AttemptFailure, DomainError, Issue } from "../lib/runtime/domain-error.ts";
 import { wordOfReason } from "../lib/runtime/error-code.ts";
+import { retryAdvice, shouldRetryHeader } from "./retry-advice.ts";
 
 /** What an operation may answer, and what stands in for a status that it may not use. */
 interface OperationRule {
@@ -106,7 +107,7 @@ const messageByStatus: Readonly<Record<number, string>> = {
 
 /** Statuses whose answers name the attempts that failed. */
 const providerStatuses: ReadonlySet<number> = new Set([502, 524, 529]);
-const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503, 529]);
+const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503, 524, 529]);
 
 /** One failed attempt as the REST interface shows it; `status` is null when the provider gave none. */
 export interface AttemptBody {
@@ -167,6 +168,8 @@ function headersOf(error: DomainError, status: number): Record<string, string> {
   const headers: Record<string, string> = {};
   if (status === 401) headers["www-authenticate"] = "Bearer";
   if (error.generationId !== "") headers["x-generation-id"] = error.generationId;
+  const advice = retryAdvice(error);
+  if (advice !== undefined) headers[shouldRetryHeader] = String(advice);
   const retryAfter = retryAfterSeconds(error);
   if (retryAfter !== undefined && retryAfterStatuses.has(status)) headers["retry-after"] = String(retryAfter);
   return headers;

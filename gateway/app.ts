@@ -31,11 +31,13 @@ import { creditsRoute } from "./routes/credits.ts";
 import { destinationRoutes } from "./routes/destinations.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { generationRoute } from "./routes/generation.ts";
+import { imageGenerationsRoutes } from "./routes/image-generations.ts";
 import { imagesRoute } from "./routes/images.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { modelRoutes } from "./routes/models.ts";
 import { openApiRoute } from "./routes/openapi.ts";
 import { rootRoutes } from "./routes/root.ts";
+import { voicesRoute } from "./routes/voices.ts";
 
 /** What a gateway is made of: the services, who keys speak for, and what follows. */
 export interface GatewayDependencies extends GatewayClients {
@@ -172,7 +174,9 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
   const routes = [
     audioSpeechRoute({ ...generation, speech }),
     imagesRoute({ ...generation, image }),
+    ...imageGenerationsRoutes({ ...generation, image }),
     ...modelRoutes({ speech, image }),
+    voicesRoute({ speech }),
     activityRoute({ usage }),
     generationRoute({ usage }),
     ...keyRoutes(management),

@@ -23,7 +23,7 @@ import { DomainError } from "../lib/runtime/domain-error.ts";
 import { clientLeft } from "./back-pressure.ts";
 import type { Exchange } from "./exchange.ts";
 import { ignoredParametersHeaders } from "./ignored-parameters.ts";
-import { fromServiceError } from "./service-error.ts";
+import { fromServiceError, type WireNames } from "./service-error.ts";
 
 /** Something to wait for before more is written, or nothing. */
 export type Written = Promise<void> | undefined;
@@ -56,6 +56,7 @@ export async function answerImages(
   exchange: Exchange,
   open: (signal: AbortSignal) => AsyncIterable<GenerateResponse>,
   createAnswer: (started: GenerationStarted) => ImageAnswer,
+  wireNames: WireNames = {},
 ): Promise<void> {
   const { clientGone } = exchange;
   const progress: Progress = { answer: undefined, images: 0, missingBytes: 0n, finished: undefined };
@@ -73,7 +74,7 @@ export async function answerImages(
     if (progress.finished === undefined) throw brokenStream("the stream ended early");
     await progress.answer?.end(progress.finished);
   } catch (thrown) {
-    const error = fromServiceError(thrown);
+    const error = fromServiceError(thrown, wireNames);
     throw error.generationId === "" ? error.withGenerationId(exchange.generationId) : error;
   } finally {
     progress.answer?.dispose();

@@ -8,34 +8,27 @@
  *    that image is whole all the same.
  * 4. A failure inside of an event can't be told in the stream: its connection is cut, and clients drop the event.
  */
-import {
-  type GenerationFinished,
-  type GenerationStarted,
-  type ImageStart,
-  type PartialImage,
-  type TextChunk,
-  TextPhase,
+import type {
+  GenerationFinished,
+  GenerationStarted,
+  ImageStart,
+  PartialImage,
+  TextChunk,
 } from "../gen/media/image/v1/image_pb.ts";
-import {
-  encodeComment,
-  encodeServerSentEvent,
-  eventEnd,
-  eventStart,
-  eventStreamType,
-} from "../lib/http/sse-encode.ts";
+import { encodeComment, eventEnd, eventStreamType } from "../lib/http/sse-encode.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { Base64Stream, base64Of } from "./base64-stream.ts";
 import type { ErrorBody } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
 import { type ImageAnswer, imageHeaders, type Written } from "./image-answer.ts";
-import { toImageUsage } from "./image-usage.ts";
+import type { ImageForm } from "./image-form.ts";
 
 /** What an answer of events is made from. */
 export interface ImageEventsOptions {
   exchange: Exchange;
   writer: AnswerWriter;
   started: GenerationStarted;
-  createdUnixS: number;
+  form: ImageForm;
   /** How many images were asked for. */
   n: number;
   /** Longest silence after the headers. */
@@ -44,14 +37,7 @@ export interface ImageEventsOptions {
   headersInMs: number;
 }
 
-const doneEvent = encodeServerSentEvent("[DONE]");
 const keepAliveComment = encodeComment("keep-alive");
-
-const phaseWords: Readonly<Partial<Record<TextPhase, string>>> = {
-  [TextPhase.CONTENT]: "content",
-  [TextPhase.REASONING]: "reasoning",
-  [TextPhase.DRAFT]: "draft",
-};
 
 type Place = "between" | "inside" | "whole";
 
@@ -70,22 +56,20 @@ export class ImageEvents implements ImageAnswer {
     options.exchange.failInBand = (body) => this.#fail(body);
   }
 
-  async partial({ index, data }: PartialImage): Promise<void> {
-    const { writer } = this.#options;
-    await this.#write(`${eventStart}{"type":"image_generation.partial_image","b64_json":"`, "inside");
-    await writer.writeAll(base64Of(data));
-    await this.#write(`","partial_image_index":${index}}${eventEnd}`, "between");
+  async partial(partial: PartialImage): Promise<void> {
+    const { writer, form } = this.#options;
+    await this.#write(form.events.partialHead(partial), "inside");
+    await writer.writeAll(base64Of(partial.data));
+    await this.#write(`"${form.events.partialTail(partial)}`, "between");
   }
 
-  text({ phase, text }: TextChunk): Written {
-    const event = { type: "image_generation.text_chunk", phase: phaseWords[phase] ?? "content", text };
-    return this.#write(encodeServerSentEvent(JSON.stringify(event)), "between");
+  text(chunk: TextChunk): Written {
+    const event = this.#options.form.events.text(chunk);
+    return event === undefined ? undefined : this.#write(event, "between");
   }
 
-  imageStart({ mediaType }: ImageStart): Written {
-    const fields = `"created":${this.#options.createdUnixS},"media_type":${JSON.stringify(mediaType)}`;
-    const head = `${eventStart}{"type":"image_generation.completed",${fields},"b64_json":"`;
-    return this.#write(head, "inside");
+  imageStart(start: ImageStart): Written {
+    return this.#write(this.#options.form.events.completedHead(start), "inside");
   }
 
   imageData(bytes: Uint8Array): Written {
@@ -101,8 +85,9 @@ export class ImageEvents implements ImageAnswer {
   }
 
   async end(finished: GenerationFinished): Promise<void> {
-    const usage = `,"usage":${JSON.stringify(toImageUsage(finished))}}${eventEnd}`;
-    await this.#write(this.#place === "whole" ? usage + doneEvent : doneEvent, "between");
+    const { events } = this.#options.form;
+    const rest = this.#place === "whole" ? `${events.usage(finished)}}${eventEnd}` : "";
+    await this.#write(rest + events.end, "between");
     this.#options.writer.response.end();
   }
 
@@ -112,11 +97,11 @@ export class ImageEvents implements ImageAnswer {
 
   /** Says in the stream what went wrong and ends it; false when it can't. */
   #fail(body: ErrorBody): boolean {
-    const { response } = this.#options.writer;
+    const { writer, form } = this.#options;
+    const { response } = writer;
     if (this.#place === "inside" || response.writableNeedDrain || response.destroyed) return false;
     const before = this.#place === "whole" ? `}${eventEnd}` : "";
-    const event = encodeServerSentEvent(JSON.stringify({ type: "error", ...body }));
-    this.#options.writer.push(before + event + doneEvent);
+    writer.push(before + form.events.error(body) + form.events.end);
     response.end();
     return true;
   }

@@ -2,7 +2,7 @@ import type { GenerationFinished, GenerationStarted, ImageStart } from "../gen/m
 import type { AnswerWriter } from "./answer-writer.ts";
 import { Base64Stream } from "./base64-stream.ts";
 import { type ImageAnswer, imageHeaders, type Written } from "./image-answer.ts";
-import { toImageUsage } from "./image-usage.ts";
+import type { ImageForm } from "./image-form.ts";
 
 /**
  * A generation as one JSON object, written while its images arrive: headers go out with the first image, previews and
@@ -11,25 +11,24 @@ import { toImageUsage } from "./image-usage.ts";
 export class ImageJson implements ImageAnswer {
   readonly #writer: AnswerWriter;
   readonly #started: GenerationStarted;
-  readonly #createdUnixS: number;
+  readonly #form: ImageForm["json"];
   readonly #base64 = new Base64Stream();
 
-  constructor(writer: AnswerWriter, started: GenerationStarted, createdUnixS: number) {
+  constructor(writer: AnswerWriter, started: GenerationStarted, { json }: ImageForm) {
     this.#writer = writer;
     this.#started = started;
-    this.#createdUnixS = createdUnixS;
+    this.#form = json;
   }
 
   partial(): undefined {}
 
   text(): undefined {}
 
-  imageStart({ mediaType }: ImageStart): Written {
+  imageStart(start: ImageStart): Written {
     const { response } = this.#writer;
     const isFirst = !response.headersSent;
     if (isFirst) response.writeHead(200, imageHeaders(this.#started, "application/json"));
-    const before = isFirst ? `{"created":${this.#createdUnixS},"data":[` : ",";
-    return this.#writer.write(`${before}{"media_type":${JSON.stringify(mediaType)},"b64_json":"`);
+    return this.#writer.write((isFirst ? this.#form.start : ",") + this.#form.itemHead(start));
   }
 
   imageData(bytes: Uint8Array): Written {
@@ -41,7 +40,7 @@ export class ImageJson implements ImageAnswer {
   }
 
   async end(finished: GenerationFinished): Promise<void> {
-    await this.#writer.write(`],"usage":${JSON.stringify(toImageUsage(finished))}}`);
+    await this.#writer.write(this.#form.end(finished));
     this.#writer.response.end();
   }
 

@@ -26,13 +26,15 @@ import { stringEnum } from "./string-enum.ts";
 const maxNameLength = 256;
 const maxUrlLength = 8192;
 
-const protoFormats = {
+/** Encodings by their REST names. */
+export const protoFormats = {
   png: ImageFormat.PNG,
   jpeg: ImageFormat.JPEG,
   webp: ImageFormat.WEBP,
   svg: ImageFormat.SVG,
 } as const;
-const protoBackgrounds = {
+/** Backgrounds by their REST names. */
+export const protoBackgrounds = {
   auto: ImageBackground.AUTO,
   transparent: ImageBackground.TRANSPARENT,
   opaque: ImageBackground.OPAQUE,
@@ -57,8 +59,8 @@ const referenceSchema = Type.Object({
   }),
 });
 
-/** The members of an enum's table, in its order. */
-function enumOf<T extends object>(table: T, description: string) {
+/** An optional member of a body that is one of an enum's table, in its order. */
+export function enumOf<T extends object>(table: T, description: string) {
   return Type.Optional(stringEnum(Object.keys(table) as (keyof T & string)[], { description }));
 }
 
@@ -119,7 +121,11 @@ export const imagesBodySchema = Type.Object({
 
 type ImagesBody = Static<typeof imagesBodySchema>;
 
-const check = compileCheck(imagesBodySchema);
+/** What `size` must be, in words. */
+export const sizeWords =
+  "must be 512, 1K, 2K or 4K, or a width and a height in pixels with a small x between, such as 1024x1024";
+
+const check = compileCheck(imagesBodySchema, { size: sizeWords });
 
 /**
  * The request that a body stands for, with the bytes of its data URLs. Throws invalid_body and reference_refused with
@@ -128,24 +134,35 @@ const check = compileCheck(imagesBodySchema);
 export function toGenerateRequest(body: JsonObject): GenerateRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
-  const inputReferences = toReferences(fields.input_references ?? []);
+  const inputReferences = (fields.input_references ?? []).map(({ image_url: { url } }, index) =>
+    toReference(url, `input_references.${index}.image_url.url`),
+  );
+  return create(GenerateRequestSchema, { ...toCommon(fields), ...toLook(fields), inputReferences });
+}
+
+/** The fields that every door of this operation has. Throws model_unknown for a name too long to be in any catalogue. */
+export function toCommon(
+  fields: Pick<
+    ImagesBody,
+    "model" | "prompt" | "stream" | "seed" | "user" | "session_id" | "provider" | "trace"
+  >,
+) {
   if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
-  return create(GenerateRequestSchema, {
+  return {
     model: fields.model,
     prompt: fields.prompt,
-    inputReferences,
-    ...toLook(fields),
     stream: fields.stream ?? false,
     user: fields.user ?? "",
     sessionId: fields.session_id ?? "",
+    ...(fields.seed === undefined ? {} : { seed: BigInt(fields.seed) }),
     ...(fields.provider === undefined ? {} : { provider: toProtoPreferences(fields.provider) }),
     ...(fields.trace === undefined ? {} : { trace: fields.trace as NonNullable<GenerateRequest["trace"]> }),
-  });
+  };
 }
 
 /** The fields that say what the images should be like. */
 function toLook(fields: ImagesBody) {
-  const { n, output_compression: outputCompression, seed } = fields;
+  const { n, output_compression: outputCompression } = fields;
   return {
     aspectRatio: fields.aspect_ratio ?? "",
     background: protoBackgrounds[fields.background ?? "auto"],
@@ -158,23 +175,20 @@ function toLook(fields: ImagesBody) {
     size: fields.size ?? "",
     ...(n === undefined ? {} : { n }),
     ...(outputCompression === undefined ? {} : { outputCompression }),
-    ...(seed === undefined ? {} : { seed: BigInt(seed) }),
   };
 }
 
-function toReferences(references: NonNullable<ImagesBody["input_references"]>): ReferenceImage[] {
-  return references.map(({ image_url: { url } }, index) => {
-    const path = `input_references.${index}.image_url.url`;
-    if (!isDataUrl(url)) {
-      if (!isRemoteUrl(url)) throw DomainError.invalid([{ path, message: "is no data, http or https URL" }]);
-      return create(ReferenceImageSchema, { source: { case: "url", value: url } });
-    }
-    const { bytes, problem } = parseImageDataUrl(url);
-    if (bytes === undefined) {
-      throw DomainError.invalid([{ path, message: problem }], ErrorReason.REFERENCE_REFUSED);
-    }
-    return create(ReferenceImageSchema, { source: { case: "data", value: bytes } });
-  });
+/** The image that a URL in a body stands for. Throws invalid_body and reference_refused with an issue at `path`. */
+export function toReference(url: string, path: string): ReferenceImage {
+  if (!isDataUrl(url)) {
+    if (!isRemoteUrl(url)) throw DomainError.invalid([{ path, message: "is no data, http or https URL" }]);
+    return create(ReferenceImageSchema, { source: { case: "url", value: url } });
+  }
+  const { bytes, problem } = parseImageDataUrl(url);
+  if (bytes === undefined) {
+    throw DomainError.invalid([{ path, message: problem }], ErrorReason.REFERENCE_REFUSED);
+  }
+  return create(ReferenceImageSchema, { source: { case: "data", value: bytes } });
 }
 
 function isRemoteUrl(text: string): boolean {

@@ -77,17 +77,23 @@ export function withoutNulls(object: JsonObject): JsonObject {
  * Makes the check of a schema: it returns the value itself, with nothing converted, filled in or taken away, or throws
  * invalid_body with one issue for each fault.
  */
-export function compileCheck<S extends TSchema>(schema: S): (value: unknown) => Static<S> {
+export function compileCheck<S extends TSchema>(
+  schema: S,
+  patternWords: PatternWords = {},
+): (value: unknown) => Static<S> {
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value as Static<S>;
-    throw DomainError.invalid(validator.Errors(value).flatMap(toIssues));
+    throw DomainError.invalid(validator.Errors(value).flatMap((error) => toIssues(error, patternWords)));
   };
 }
 
+/** What to say, by path, in place of a pattern that a text does not match. */
+export type PatternWords = Readonly<Record<string, string>>;
+
 type SchemaError = ReturnType<ReturnType<typeof Compile<TSchema>>["Errors"]>[number];
 
-function toIssues(error: SchemaError): readonly Issue[] {
+function toIssues(error: SchemaError, patternWords: PatternWords): readonly Issue[] {
   const path = dottedPath(error.instancePath);
   switch (error.keyword) {
     case "required":
@@ -97,6 +103,8 @@ function toIssues(error: SchemaError): readonly Issue[] {
       }));
     case "enum":
       return [{ path, message: `must be one of ${error.params.allowedValues.map(String).join(", ")}` }];
+    case "pattern":
+      return [{ path, message: patternWords[path] ?? error.message }];
     case "additionalProperties":
       // Said of a map whose members have faults; each of them has an issue of its own.
       return [];

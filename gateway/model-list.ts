@@ -25,7 +25,7 @@ const imageEndpointSchema = Type.Object({
 const voiceSchema = Type.Object({
   id: Type.String({ description: "What to put in `voice`." }),
   name: Type.Union([Type.String(), Type.Null()]),
-  language: Type.Union([Type.String(), Type.Null()], { description: "BCP 47; null: many." }),
+  language: Type.Union([Type.String(), Type.Null()], { description: "BCP 47; null: many, or not known." }),
 });
 
 const unitPrice = (description: string) => Type.String({ pattern: "^[0-9]+(\\.[0-9]+)?$", description });
@@ -33,6 +33,8 @@ const unitPrice = (description: string) => Type.String({ pattern: "^[0-9]+(\\.[0
 /** What models of both media show; the fields that say null are there for clients that read lists of text models. */
 const modelFields = {
   id: Type.String({ description: "What to put in `model`." }),
+  object: stringEnum(["model"]),
+  owned_by: Type.String({ description: "What stands before the slash in its id." }),
   canonical_slug: Type.String({ description: "The dated name of the exact model." }),
   name: Type.String(),
   description: Type.String(),
@@ -82,17 +84,22 @@ const imageModelSchema = Type.Object({
   endpoints: Type.Array(imageEndpointSchema, { description: "In order of preference." }),
 });
 
+/** The answer of GET /models/{author}/{slug}: one item of the list. */
+export const modelSchema = Type.Union([speechModelSchema, imageModelSchema]);
+
 /** The answer of GET /models. */
 export const modelListSchema = Type.Object({
-  data: Type.Array(Type.Union([speechModelSchema, imageModelSchema]), { description: "Ordered by id." }),
+  object: stringEnum(["list"]),
+  data: Type.Array(modelSchema, { description: "Ordered by id." }),
 });
 
-type ModelList = Static<typeof modelListSchema>;
+/** The models of both media, as they are shown. */
+export type ModelList = Static<typeof modelListSchema>;
 
 /** The models of both media as one list. */
 export function toModelList(speech: readonly SpeechModel[], images: readonly ImageModel[]): ModelList {
   const data = [...speech.map(toSpeechModel), ...images.map(toImageModel)];
-  return { data: data.sort((one, other) => (one.id < other.id ? -1 : 1)) };
+  return { object: "list", data: data.sort((one, other) => (one.id < other.id ? -1 : 1)) };
 }
 
 function toSpeechModel(model: SpeechModel): Static<typeof speechModelSchema> {
@@ -142,6 +149,8 @@ function toImageModel(model: ImageModel): Static<typeof imageModelSchema> {
 function toModelFields(model: SpeechModel | ImageModel, inputs: string[], outputs: string[]) {
   return {
     id: model.id,
+    object: "model" as const,
+    owned_by: model.id.slice(0, model.id.indexOf("/")),
     canonical_slug: model.permaslug,
     name: model.name,
     description: model.description,

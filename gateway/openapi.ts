@@ -33,6 +33,10 @@ const headers = {
   "X-Ignored-Parameters": header("string", "Names of parameters that had no effect, with commas between."),
   "X-Audio-Sample-Rate": header("integer", "Samples a second of one channel."),
   "X-Audio-Channels": header("integer", "1 for mono, 2 for interleaved stereo."),
+  "X-Should-Retry": header(
+    "string",
+    "`false`: the same request would fail again; `true`: it may succeed. Clients of the OpenAI kind go by it.",
+  ),
   "Retry-After": header("integer", "When a retry may succeed, seconds."),
   "WWW-Authenticate": header("string", "`Bearer`."),
 };
@@ -42,6 +46,7 @@ const errorHeaders: Readonly<Record<number, readonly string[]>> = {
   401: ["WWW-Authenticate"],
   429: ["Retry-After"],
   503: ["Retry-After"],
+  524: ["Retry-After"],
   529: ["Retry-After"],
 };
 
@@ -103,7 +108,7 @@ function addSchema(schemas: Record<string, TSchema>, { name, schema }: NamedSche
 
 function schemasOf({ body, answer }: RouteDocument) {
   const schemas = Object.values(answer.content).map(({ schema }) => schema);
-  return [body, ...schemas].filter((schema) => schema !== undefined);
+  return [body, body?.form, ...schemas].filter((schema) => schema !== undefined);
 }
 
 function toOperation(route: Route, document: RouteDocument, errors: readonly number[]) {
@@ -122,6 +127,9 @@ function toOperation(route: Route, document: RouteDocument, errors: readonly num
             required: body.isOptional !== true,
             content: {
               "application/json": { schema: refTo(body.name), examples: toExamples(body.examples) },
+              ...(body.form === undefined
+                ? {}
+                : { "multipart/form-data": { schema: refTo(body.form.name) } }),
             },
           },
         }),
@@ -161,7 +169,7 @@ function toErrorResponse(status: number, creditsUrl: string) {
   const example = { error: { code: status, message, metadata: { reason } } };
   return {
     description: message,
-    headers: headerRefs(["X-Generation-Id", ...(errorHeaders[status] ?? [])]),
+    headers: headerRefs(["X-Generation-Id", "X-Should-Retry", ...(errorHeaders[status] ?? [])]),
     content: { "application/json": { schema: refTo("Error"), example } },
   };
 }

@@ -36,6 +36,8 @@ export interface RouteDocument {
     readonly examples: Readonly<Record<string, unknown>>;
     /** Whether a request may come without one. */
     readonly isOptional?: true;
+    /** Where it may also come as a form (multipart/form-data). */
+    readonly form?: NamedSchema;
   };
   readonly answer: {
     /** 200 without one. */

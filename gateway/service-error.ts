@@ -26,12 +26,12 @@ export function fromServiceError(thrown: unknown, wireNames: WireNames = {}): Do
 }
 
 function withWireNames(error: DomainError, wireNames: WireNames): DomainError {
-  const { reason, message, issues, cause } = error;
+  const { reason, message, issues, cause, generationId } = error;
   const isRenamed = (path: string) => Object.hasOwn(wireNames, path);
   if (!issues.some(({ path }) => isRenamed(path))) return error;
   const renamed = issues.map((issue) => ({
     ...issue,
     path: isRenamed(issue.path) ? (wireNames[issue.path] ?? "") : issue.path,
   }));
-  return new DomainError(reason, message, { cause, issues: renamed });
+  return new DomainError(reason, message, { cause, issues: renamed, generationId });
 }

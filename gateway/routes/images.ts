@@ -1,29 +1,13 @@
-import type { Client } from "@connectrpc/connect";
 import type { GenerateRequest } from "../../gen/media/image/v1/image_pb.ts";
-import type { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
-import type { Clock } from "../../lib/runtime/clock.ts";
-import { AnswerWriter } from "../answer-writer.ts";
 import type { Exchange } from "../exchange.ts";
-import { answerImages } from "../image-answer.ts";
+import { generateImages, type ImagesDependencies, ownImageDoor } from "../generate-images.ts";
 import { imageEventSchema, imagesAnswerSchema } from "../image-answer-schema.ts";
-import { ImageEvents } from "../image-events.ts";
-import { ImageJson } from "../image-json.ts";
 import { imagesBodySchema, toGenerateRequest } from "../images-body.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { apiPath } from "../openapi.ts";
 import { type BodyLimits, readBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
-
-/** What POST /images needs. */
-export interface ImagesDependencies {
-  image: Client<typeof ImageService>;
-  bodyLimits: BodyLimits;
-  clientStallTimeoutMs: number;
-  imageTimeoutMs: number;
-  keepAliveMs: number;
-  clock: Clock;
-}
 
 const onePixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -85,7 +69,7 @@ export function imagesRoute(dependencies: ImagesDependencies): Route {
     document,
     async handle(exchange) {
       const request = await readRequest(exchange, dependencies.bodyLimits);
-      await generate(exchange, request, dependencies);
+      await generateImages(exchange, request, ownImageDoor, dependencies);
     },
   };
 }
@@ -94,27 +78,4 @@ export function imagesRoute(dependencies: ImagesDependencies): Route {
 async function readRequest(exchange: Exchange, limits: BodyLimits): Promise<GenerateRequest> {
   const body = await readBody(exchange, limits);
   return toGenerateRequest(parseJsonBody(body, exchange.request.headers));
-}
-
-async function generate(
-  exchange: Exchange,
-  request: GenerateRequest,
-  { image, clientStallTimeoutMs, imageTimeoutMs, keepAliveMs, clock }: ImagesDependencies,
-): Promise<void> {
-  const deadlineMs = exchange.startedMs + imageTimeoutMs;
-  const timeoutMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
-  const contextValues = exchange.callContext();
-  const limits = { stallTimeoutMs: clientStallTimeoutMs, deadlineMs, clock };
-  await answerImages(
-    exchange,
-    (signal) => image.generate(request, { signal, timeoutMs, contextValues }),
-    (started) => {
-      const writer = new AnswerWriter(exchange, limits);
-      const createdUnixS = Math.floor(clock.nowMs() / 1000);
-      if (!request.stream || !started.streaming) return new ImageJson(writer, started, createdUnixS);
-      const headersInMs = exchange.startedMs + keepAliveMs - clock.monotonicMs();
-      const n = request.n ?? 1;
-      return new ImageEvents({ exchange, writer, started, createdUnixS, n, keepAliveMs, headersInMs });
-    },
-  );
 }

@@ -13,7 +13,7 @@ import {
   toImageEndpointList,
   toImageModelList,
 } from "../image-model-list.ts";
-import { modelListSchema, toModelList } from "../model-list.ts";
+import { type ModelList, modelListSchema, modelSchema, toModelList } from "../model-list.ts";
 import { apiPath } from "../openapi.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
@@ -25,6 +25,9 @@ export interface ModelsDependencies {
   speech: Client<typeof SpeechService>;
   image: Client<typeof ImageService>;
 }
+
+const namePart = (name: string, description: string) =>
+  ({ name, in: "path", description, schema: Type.String({ minLength: 1 }) }) as const;
 
 const modalities = ["speech", "image"] as const;
 
@@ -52,6 +55,24 @@ const modelsDocument: RouteDocument = {
   errors: [400, 401, 500],
 };
 
+const modelParameters: RouteDocument["parameters"] = [
+  namePart("author", "What stands before the slash in a model's id."),
+  namePart("slug", "What stands behind it."),
+];
+
+const modelDocument: RouteDocument = {
+  id: "retrieveModel",
+  tag: "Models",
+  summary: "A model",
+  description: "The model's item of GET /models. The slash of its id may also be written as `%2F`.",
+  parameters: modelParameters,
+  answer: {
+    description: "The model.",
+    content: { "application/json": { schema: { name: "Model", schema: modelSchema } } },
+  },
+  errors: [401, 404, 500],
+};
+
 const imageModelsDocument: RouteDocument = {
   id: "listImageModels",
   tag: "Images",
@@ -65,18 +86,12 @@ const imageModelsDocument: RouteDocument = {
   errors: [401, 500],
 };
 
-const namePart = (name: string, description: string) =>
-  ({ name, in: "path", description, schema: Type.String({ minLength: 1 }) }) as const;
-
 const imageEndpointsDocument: RouteDocument = {
   id: "listImageEndpoints",
   tag: "Images",
   summary: "Endpoints of an image model",
   description: "Lists who offers a model, with what can be set there and what it costs.",
-  parameters: [
-    namePart("author", "What stands before the slash in a model's id."),
-    namePart("slug", "What stands behind it."),
-  ],
+  parameters: modelParameters,
   answer: {
     description: "The endpoints.",
     content: {
@@ -107,6 +122,10 @@ export function modelRoutes({ speech, image }: ModelsDependencies): readonly Rou
         await sendJson(exchange, 200, toModelList(ofSpeech, ofImages));
       },
     },
+    ...oneModelRoutes(async (exchange) => {
+      const [ofSpeech, ofImages] = await Promise.all([speechModels(exchange), imageModels(exchange)]);
+      return toModelList(ofSpeech, ofImages);
+    }),
     {
       ...route,
       path: `${apiPath}/images/models`,
@@ -126,6 +145,25 @@ export function modelRoutes({ speech, image }: ModelsDependencies): readonly Rou
         await sendJson(exchange, 200, toImageEndpointList(model));
       },
     },
+  ];
+}
+
+/** One operation, whose id has its slash as it stands or encoded. */
+function oneModelRoutes(listModels: (exchange: Exchange) => Promise<ModelList>): readonly Route[] {
+  const route: Omit<Route, "path"> = {
+    method: "GET",
+    operation: "management",
+    access: "any",
+    async handle(exchange) {
+      const { author, slug, id = `${author}/${slug}` } = exchange.parameters;
+      const model = (await listModels(exchange)).data.find((item) => item.id === id);
+      if (model === undefined) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
+      await sendJson(exchange, 200, model);
+    },
+  };
+  return [
+    { ...route, path: `${apiPath}/models/:author/:slug`, document: modelDocument },
+    { ...route, path: `${apiPath}/models/:id` },
   ];
 }
 

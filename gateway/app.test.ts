@@ -145,7 +145,7 @@ describe("speech", () => {
     // A fault of the service itself leaves it without a word about the request.
     const isInternal = status === 500;
     expect(response.headers.get("x-generation-id")).toBe(isInternal ? null : "gen-tts-9");
-    expect(response.headers.get("retry-after")).toBe([429, 503, 529].includes(status) ? "2" : null);
+    expect(response.headers.get("retry-after")).toBe([429, 503, 524, 529].includes(status) ? "2" : null);
     expect(response.headers.get("www-authenticate")).toBe(status === 401 ? "Bearer" : null);
     const text = await response.clone().text();
     expect(text).not.toContain("words");
@@ -311,7 +311,7 @@ test.for([
 
 describe("pages of other origins", () => {
   const exposed =
-    "x-request-id, x-generation-id, x-ignored-parameters, x-audio-sample-rate, x-audio-channels, retry-after";
+    "x-request-id, x-generation-id, x-ignored-parameters, x-audio-sample-rate, x-audio-channels, x-should-retry, retry-after";
 
   test("may call when listed, after a preflight without a key", async () => {
     const preflight = await fetch(gateway.baseUrl + speechPath, {

@@ -12,7 +12,7 @@ const capabilitySchema = Type.Union([
 type Capability = Static<typeof capabilitySchema>;
 
 const capabilitiesSchema = Type.Record(Type.String(), capabilitySchema, {
-  description: "What can be set, by the names of POST /images.",
+  description: "What can be set, by the names of POST /images; `mask` is one of POST /images/edits.",
 });
 
 /** The answer of GET /images/models. */

@@ -12,7 +12,7 @@ import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "./deplo
 vi.setConfig({ testTimeout: 1_200_000 });
 
 const node = "/app/node_modules/node/bin/node";
-const nodeFlags = ["--disable-warning=TimeoutNegativeWarning", "--max-semi-space-size=8"] as const;
+const nodeFlags = ["--max-semi-space-size=8"] as const;
 
 /** As the manifests run it: the root read-only, /tmp in memory, another user, nothing to be gained by an exec. */
 const sandbox = `set -e

@@ -16,7 +16,7 @@ const script = new URL("replay-dead-letters.ts", import.meta.url).pathname;
 
 function replay(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const env = { PATH: process.env.PATH, ...environment };
-  const nodeArgs = ["--disable-warning=TimeoutNegativeWarning", script, ...args];
+  const nodeArgs = [script, ...args];
   return new Promise<{ code: unknown; last: string; error: string }>((resolve) => {
     execFile(process.execPath, nodeArgs, { env }, (thrown, out, error) => {
       resolve({ code: thrown?.code ?? 0, last: out.trim().split("\n").at(-1) ?? "", error });

@@ -12,7 +12,7 @@ const script = new URL("topics.ts", import.meta.url).pathname;
 
 function topics(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const env = { PATH: process.env.PATH, ...environment };
-  const nodeArgs = ["--disable-warning=TimeoutNegativeWarning", script, ...args];
+  const nodeArgs = [script, ...args];
   return new Promise<{ code: unknown; out: string; error: string }>((resolve) => {
     execFile(process.execPath, nodeArgs, { env }, (thrown, out, error) => {
       resolve({ code: thrown?.code ?? 0, out, error });

@@ -1,6 +1,7 @@
 import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from "kafkajs";
 import type { Log } from "../runtime/log.ts";
 import type { KafkaConnection } from "./kafka-config.ts";
+import { letKafkaConnectionsRest } from "./kafka-request-queue.ts";
 
 /** How to make a client. */
 export interface KafkaClientOptions {
@@ -18,11 +19,11 @@ export const briefRetry: RetryOptions = { retries: 4, initialRetryTime: 100, max
 
 /**
  * A kafkajs client; connects to nothing by itself. Consumers of one client share what they know of a group's offsets, so
- * each of them needs a client of its own. Node warns once in a process of a negative timeout (TimeoutNegativeWarning):
- * that is the request queue of kafkajs 2.2, and harmless.
+ * each of them needs a client of its own.
  */
 export function createKafkaClient({ connection, clientId, log }: KafkaClientOptions): Kafka {
   const { brokers, ssl, sasl } = connection;
+  letKafkaConnectionsRest();
   return new Kafka({
     clientId,
     brokers: [...brokers],

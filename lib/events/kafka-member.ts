@@ -15,6 +15,7 @@ import type { Admin, Consumer, EachBatchPayload, Kafka, KafkaMessage } from "kaf
 import type { Log } from "../runtime/log.ts";
 import type { BusMessage, ConsumeOptions } from "./bus.ts";
 import { briefRetry } from "./kafka-client.ts";
+import { KafkaGather } from "./kafka-gather.ts";
 import { KafkaLag } from "./kafka-lag.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { withLimit } from "./with-limit.ts";
@@ -23,15 +24,16 @@ import { withLimit } from "./with-limit.ts";
 const heartbeatsOfSession = 5;
 /** A member that has heard nothing from a broker for so long has lost its way. */
 const stuckAfterMs = 120_000;
+const stuckCheckMs = 5000;
 const measureEveryMs = 5000;
+/** How long brokers let a fetch wait for a message; a change of the group is heard of behind it. */
+const maxFetchWaitMs = 1000;
 const leaveTimeoutMs = 5000;
 
 const consumerConfig = {
   rebalanceTimeout: 60_000,
   metadataMaxAge: 30_000,
-  // What comes within a moment is handled together: a transaction for each event would cost far more.
-  minBytes: 64 * 1024,
-  maxWaitTimeInMs: 100,
+  minBytes: 1,
   maxBytes: 4 * 1024 * 1024,
   maxBytesPerPartition: 512 * 1024,
   allowAutoTopicCreation: false,
@@ -57,6 +59,7 @@ export class KafkaMember {
   readonly #consumer: Consumer;
   readonly #admin: Admin;
   readonly #lag = new KafkaLag();
+  readonly #gather = new KafkaGather();
   readonly #leaving = new AbortController();
   readonly #running = new Map<AbortController, Promise<void>>();
   readonly #pauses = new Map<number, RetryPause>();
@@ -78,6 +81,7 @@ export class KafkaMember {
       groupId: group,
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: this.#heartbeatMs,
+      maxWaitTimeInMs: Math.min(maxFetchWaitMs, this.#heartbeatMs),
     });
     this.#admin = client.admin();
     this.#listen();
@@ -117,7 +121,7 @@ export class KafkaMember {
     await this.#consumer.subscribe({ topics: [topic], fromBeginning: true });
     if (this.#leaving.signal.aborted) return;
     this.#contactMs = performance.now();
-    this.#every(1000, () => {
+    this.#every(stuckCheckMs, () => {
       if (performance.now() - this.#contactMs > stuckAfterMs)
         this.#break(new Error("no broker has answered"));
     });
@@ -141,6 +145,7 @@ export class KafkaMember {
     };
     for (const event of [events.HEARTBEAT, events.FETCH, events.COMMIT_OFFSETS])
       this.#consumer.on(event, heard);
+    this.#consumer.on(events.FETCH, () => this.#gather.fetched());
     this.#consumer.on(events.GROUP_JOIN, ({ payload }) => {
       heard();
       this.#generation += 1;
@@ -194,6 +199,7 @@ export class KafkaMember {
       this.#running.delete(controller);
       ended.resolve();
     }
+    await this.#gather.wait(payload.batch, this.#leaving.signal);
   }
 
   /** The group changes, or has forgotten this member: only errors of the protocol say so, others are of connections. */

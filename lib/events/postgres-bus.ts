@@ -18,13 +18,13 @@ export interface PostgresBusOptions {
   readonly url: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** How long after its last sign of life a consumer is taken for dead; 5 s unless given. */
+  /** How long after its last sign of life a consumer is taken for dead; 10 s unless given, as on Kafka. */
   readonly leaseMs?: number;
   /** How often old messages are looked for; each minute unless given. */
   readonly retentionIntervalMs?: number;
 }
 
-const defaultLeaseMs = 5000;
+const defaultLeaseMs = 10_000;
 const defaultRetentionIntervalMs = 60_000;
 const closeTimeoutMs = 10_000;
 

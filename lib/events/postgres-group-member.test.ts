@@ -100,12 +100,28 @@ describe("a member of a group", { timeout: 120_000 }, () => {
     });
     await waitUntil(() => reader.batches.length === 1);
     await given.database.transaction().execute(async (transaction) => {
-      await sql`SELECT FROM consumer_group FOR UPDATE`.execute(transaction);
+      await sql`LOCK TABLE member IN EXCLUSIVE MODE`.execute(transaction);
       await waitUntil(() => gaveUp === 1 && !reader.consumer.connected);
     });
     await waitUntil(() => reader.batches.some(({ failed }) => !failed));
     expect(reader.texts()).toEqual(["1", "2"]);
     await waitUntil(() => reader.consumer.connected && reader.consumer.lag === 0);
+  });
+
+  test("renews its lease without the lock of its group while nothing changes in that", async () => {
+    const { topic, bus } = await stage.topic({ partitions: 2 });
+    const reader = stage.read(bus, { topic });
+    await stage.send(bus, topic, names("early"));
+    await waitUntil(() => reader.consumer.lag === 0 && reader.messages.length === 20);
+    const lease = () => given.database.selectFrom("member").select("expires_at").executeTakeFirstOrThrow();
+    await given.database.transaction().execute(async (transaction) => {
+      await sql`SELECT FROM consumer_group FOR UPDATE`.execute(transaction);
+      const { expires_at: first } = await lease();
+      await waitUntil(async () => (await lease()).expires_at.getTime() > first.getTime() + leaseMs);
+      expect(reader.consumer.connected).toBe(true);
+      await stage.send(bus, topic, names("late"));
+      await waitUntil(() => reader.messages.length === 40);
+    });
   });
 
   test("ends the batch that it is at before it hands the partition over", async () => {

@@ -9,12 +9,14 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import type { BusConsumer, ConsumeOptions } from "./bus.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
+import { keepShare } from "./postgres-lease.ts";
 import {
   type HeldPartition,
   type MemberName,
   removeMember,
   renewMember,
   type Share,
+  type ShareWish,
 } from "./postgres-membership.ts";
 import { PartitionReader } from "./postgres-partition-reader.ts";
 import type { PostgresWakeups } from "./postgres-wakeups.ts";
@@ -34,7 +36,7 @@ export interface GroupMemberOptions {
 }
 
 /** Renewals in the time of a lease; each also looks for news that were missed. */
-const renewalsPerLease = 5;
+const renewalsPerLease = 3;
 const maxLeaveTries = 3;
 
 /** A consumer of the PostgreSQL bus. */
@@ -107,7 +109,8 @@ export class PostgresGroupMember implements BusConsumer {
     const busy = readers.filter(([, { running }]) => running).map(([partitionId]) => partitionId);
     try {
       const wish = { leaseMs, released, busy, takesMore: !this.#leaving };
-      const share = await withLimit(renewMember(database, this.#name, wish), { timeoutMs: leaseMs });
+      const renewal = this.#keep(wish).then((kept) => kept ?? renewMember(database, this.#name, wish));
+      const share = await withLimit(renewal, { timeoutMs: leaseMs });
       if (share === undefined) throw new Error(`there is no topic ${topic}`);
       for (const partitionId of released) this.#readers.delete(partitionId);
       if (this.#away) log.info({ topic, group }, "the bus is back");
@@ -117,6 +120,12 @@ export class PostgresGroupMember implements BusConsumer {
       if (!this.#away) log.warn({ err: thrown, topic, group }, "the bus is away");
       this.#away = true;
     }
+  }
+
+  /** As long as nothing changes in its group, a member only says that it lives. */
+  async #keep({ leaseMs, released }: ShareWish): Promise<Share | undefined> {
+    if (this.#groupId === undefined || released.length > 0) return undefined;
+    return keepShare(this.#options.database, this.#name, this.#groupId, leaseMs);
   }
 
   #renewed(share: Share, beganAtMs: number): void {

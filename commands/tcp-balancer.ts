@@ -17,7 +17,7 @@ export interface BalancerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** How often each replica is asked whether it is ready, milliseconds; 250 unless given. */
+  /** How often a replica that is not ready is asked again, milliseconds; 250 unless given. One that is, less often. */
   readonly pollMs?: number;
   /** How long a connection waits for a replica that is ready, milliseconds; 10 s unless given. */
   readonly patienceMs?: number;
@@ -39,6 +39,8 @@ export interface Balancer {
 
 const pollTimeoutMs = 2000;
 const maxWaiting = 1000;
+/** A replica that goes says so for seconds, and a connection that it refuses goes to another. */
+const readyPollFactor = 4;
 
 /** Starts a balancer. Rejects when its port can't be bound. */
 export async function startBalancer(options: BalancerOptions): Promise<Balancer> {
@@ -150,7 +152,7 @@ class Replicas {
       const answer = await isReady(host, target, signal);
       if (signal.aborted) return;
       this.#set(target, answer);
-      await delay(pollMs, undefined, { signal }).catch(() => undefined);
+      await delay(answer ? pollMs * readyPollFactor : pollMs, undefined, { signal }).catch(() => undefined);
     }
   }
 }

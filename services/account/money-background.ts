@@ -26,8 +26,9 @@ export interface MoneyBackground {
   stop(): Promise<void>;
 }
 
-/** Longest time that what is due waits before it is looked for. */
-const publishPauseMs = 1000;
+/** How long what is due waits before it is looked for: a tenth of the time after which it is due, within bounds. */
+const minPublishPauseMs = 1000;
+const maxPublishPauseMs = 5000;
 const prunePauseMs = 600_000;
 /** Each batch is one transaction, which keeps the rows of its accounts locked. */
 const maxBatchMessages = 200;
@@ -49,7 +50,7 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
   const publishing = startBackgroundTask({
     name: "publish due events",
     run: (signal) => publishDue(options, signal),
-    pauseMs: publishPauseMs,
+    pauseMs: publishPauseMs(options),
     log,
   });
   const pruning = startBackgroundTask({
@@ -64,4 +65,9 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
       await Promise.all([consumer.stop(), publishing.stop(), pruning.stop()]);
     },
   };
+}
+
+function publishPauseMs({ holdGraceMs, unseenGraceMs }: MoneyBackgroundOptions): number {
+  const graceMs = Math.min(holdGraceMs, unseenGraceMs);
+  return Math.min(Math.max(graceMs / 10, minPublishPauseMs), maxPublishPauseMs);
 }

@@ -14,7 +14,7 @@ export interface DeliveryLimits {
   readonly attemptTimeoutMs: number;
   /** After which a batch that nobody reported about is another's to send, milliseconds. Longer than an attempt. */
   readonly leaseMs: number;
-  /** Longest time until work is found that other processes left, milliseconds. */
+  /** Longest time until work is found that other processes left, milliseconds; a process's own wakes it. */
   readonly pollMs: number;
   /** Pause after the first failure, milliseconds; it doubles with each further one. */
   readonly firstRetryMs: number;
@@ -50,7 +50,7 @@ export const defaultDeliveryLimits: DeliveryLimits = {
   batchIntervalMs: 300,
   attemptTimeoutMs: 10 * secondMs,
   leaseMs: 15 * secondMs,
-  pollMs: 500,
+  pollMs: 5 * secondMs,
   firstRetryMs: secondMs,
   maxRetryMs: 5 * minuteMs,
   maxRetryAfterMs: hourMs,

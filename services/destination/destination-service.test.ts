@@ -192,6 +192,27 @@ describe("events on the bus", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
+  test.for([
+    ["resumed", (id: string) => own.resumeDestination({ id })],
+    ["changed", (id: string) => own.updateDestination({ id, config: { method: "PUT" } })],
+  ] as const)("wait no longer once their destination is %s", async ([, act]) => {
+    await server.close();
+    const hourMs = 3_600_000;
+    const limits = { pollMs: hourMs, firstRetryMs: hourMs, maxRetryMs: hourMs };
+    server = await startTestDestinationServer({ bus, retentionDays, limits });
+    account = await server.newAccount();
+    own = server.client(DestinationService, `Bearer ${account.managementKey}`);
+    const id = await make("all");
+    receiver.answer = () => 500;
+    await makeTopics();
+    server.destination.start();
+    await send(eventOf({ eventId: "gen-tts-1" }));
+    await waitUntil(async () => (await own.listDeliveries({ destinationId: id })).totalCount === 1n, patient);
+    receiver.answer = () => 200;
+    await act(id);
+    await waitUntil(() => receiver.requests.length === 2, patient);
+  });
+
   test("wait while the bus or the schema is not there", async () => {
     await make("all");
     server.destination.start();

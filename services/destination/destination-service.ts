@@ -102,7 +102,8 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
     services: [DestinationService, DestinationAdminService],
     routes(router) {
       const interceptors = interceptorsOf(options, clock);
-      const handlers = createDestinationHandlers({ database, keeper, attempter });
+      const onDue = () => running?.deliveries.wake();
+      const handlers = createDestinationHandlers({ database, keeper, attempter, onDue });
       router.service(DestinationService, handlers, { interceptors, ...messageLimits });
       const adminHandlers = createAdminHandlers({ database, keeper, log });
       router.service(DestinationAdminService, adminHandlers, { interceptors });

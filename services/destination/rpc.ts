@@ -38,6 +38,8 @@ export interface DestinationHandlerOptions {
   readonly database: DestinationDatabase;
   readonly keeper: SettingsKeeper;
   readonly attempter: Attempter;
+  /** Called when something that waits may be due at once. */
+  onDue(): void;
 }
 
 /** How often a change begins anew when others change the same destination. */
@@ -57,7 +59,7 @@ export function createDestinationHandlers(
       return create(ListDestinationsResponseSchema, { destinations, totalCount });
     },
     async createDestination(request, context) {
-      const row = await makeDestination(options, principalOf(context).accountId, request);
+      const row = await makeDestination(options, principalOf(context).accountId, request, context.signal);
       return create(CreateDestinationResponseSchema, shown(row));
     },
     async getDestination({ id }, context) {
@@ -66,7 +68,8 @@ export function createDestinationHandlers(
     },
     async updateDestination(request, context) {
       const key = readKey(request.id, principalOf(context).accountId);
-      const row = await updateDestination(options, key, request);
+      const row = await updateDestination(options, key, request, context.signal);
+      options.onDue();
       return create(UpdateDestinationResponseSchema, shown(row));
     },
     async deleteDestination({ id }, context) {
@@ -85,6 +88,7 @@ export function createDestinationHandlers(
     },
     async resumeDestination({ id }, context) {
       const row = await resumeDestination(database, readKey(id, principalOf(context).accountId));
+      options.onDue();
       return create(ResumeDestinationResponseSchema, shown(row));
     },
   };
@@ -94,6 +98,7 @@ async function makeDestination(
   { database, keeper }: DestinationHandlerOptions,
   accountId: string,
   request: CreateDestinationRequest,
+  signal: AbortSignal,
 ): Promise<ShownDestinationRow> {
   const issues: Issue[] = [];
   const fields = fromProtoCreateRequest(request, issues);
@@ -104,7 +109,7 @@ async function makeDestination(
   }
   const change = request.config ?? {};
   const given = mergeConfig({ stored: {}, change, secrets: type.secrets, issues });
-  const config = keeper.check(type, given, issues);
+  const config = await keeper.check(type, given, issues, signal);
   if (config === undefined || issues.length > 0) throw DomainError.invalid(issues);
   const bound = { id: randomUUID(), account_id: accountId };
   const sealed = keeper.seal(config, bound);
@@ -115,12 +120,13 @@ async function updateDestination(
   options: DestinationHandlerOptions,
   key: DestinationKey,
   request: UpdateDestinationRequest,
+  signal: AbortSignal,
 ): Promise<ShownDestinationRow> {
   for (let tries = 0; tries < maxChangeTries; tries++) {
     const row = await getDestination(options.database, key);
     const issues: Issue[] = [];
     const fields = fromProtoUpdateRequest(request, issues);
-    const sealed = resealedSettings(options, row, request, issues);
+    const sealed = await resealedSettings(options, row, request, issues, signal);
     if (issues.length > 0) throw DomainError.invalid(issues);
     const changed = await changeDestination(options.database, row, { ...fields, sealed });
     if (changed !== undefined) return changed;
@@ -129,12 +135,13 @@ async function updateDestination(
 }
 
 /** The settings as they will be; undefined when they stay. */
-function resealedSettings(
+async function resealedSettings(
   { keeper }: DestinationHandlerOptions,
   row: ShownDestinationRow,
   { config: change }: UpdateDestinationRequest,
   issues: Issue[],
-): Buffer | undefined {
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
   if (change === undefined) return undefined;
   const type = keeper.type(row.type);
   if (type === undefined) {
@@ -142,6 +149,6 @@ function resealedSettings(
     return undefined;
   }
   const merged = mergeConfig({ stored: keeper.open(row) ?? {}, change, secrets: type.secrets, issues });
-  const config = keeper.check(type, merged, issues);
+  const config = await keeper.check(type, merged, issues, signal);
   return config && keeper.seal(config, row);
 }

@@ -121,7 +121,7 @@ export const getDestinationDocument: RouteDocument = {
   id: "getDestination",
   tag,
   summary: "One destination",
-  description: "Its secrets are masked, and so are values in the queries of addresses. Management keys only.",
+  description: "Its secrets are masked, and so is what may be a token in an address. Management keys only.",
   parameters: [idParameter],
   answer: answer("The destination."),
   errors: [401, 403, 404, 500],

@@ -27,7 +27,7 @@ export const destinationSpec = {
   ...addressLimitSpec,
   ...receiverSpec,
   ...tlsSpec,
-  HOST: textVar({ default: "127.0.0.1" }),
+  HOST: textVar({ default: "localhost" }),
   PORT: portVar({ default: 8105 }),
   CORS_ORIGINS: listVar({ default: [] }),
   DATABASE_URL: databaseUrlVar(),

@@ -1,6 +1,6 @@
 /**
- * Settings of destinations between their owners and the store. Their secrets, the values of `headers` and those in the
- * queries of addresses are shown masked; what comes back masked means what is stored.
+ * Settings of destinations between their owners and the store. Their secrets, the values of `headers` and what may be a
+ * token in an address are shown masked; what comes back masked means what is stored.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
@@ -38,7 +38,7 @@ export interface ConfigChange {
 
 /**
  * Settings after a change: those it names are replaced, null takes one away. A masked secret, or a masked value of a
- * header or in the query of an address, means the stored one; where none is stored it is an issue.
+ * header or in an address, means the stored one; where none is stored it is an issue.
  */
 export function mergeConfig({ stored, change, secrets, issues }: ConfigChange): JsonObject {
   const merged: JsonObject = { ...stored };

@@ -132,7 +132,8 @@ export const ApiKeyHashesSchema: GenMessage<ApiKeyHashes> = /*@__PURE__*/
   messageDesc(file_media_destination_v1_destination, 3);
 
 /**
- * A destination. Secrets in `config`, and values of its `headers`, are masked: they hold the character `…`.
+ * A destination. Secrets in `config`, values of its `headers` and what may be a token in an address are masked: they
+ * hold the character `…`.
  *
  * @generated from message media.destination.v1.Destination
  */
@@ -566,8 +567,7 @@ export type UpdateDestinationRequest = Message<"media.destination.v1.UpdateDesti
   name?: string | undefined;
 
   /**
-   * Settings to put over the stored ones, one by one; null takes one away, masked secrets and masked values of headers
-   * are ignored.
+   * Settings to put over the stored ones, one by one; null takes one away, what is masked stays as it is.
    *
    * @generated from field: google.protobuf.Struct config = 3;
    */

@@ -9,6 +9,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { createLog } from "../lib/runtime/log.ts";
 import { type RunningProcess, runProcess, StartError } from "../lib/runtime/process.ts";
+import { unknownKeys } from "../services/account/bootstrap.ts";
+import { keysMade } from "../standalone/greeting.ts";
 import { defaultPorts, type StackService, stackServices } from "./stack-services.ts";
 import { type Stack, startStack } from "./stack-start.ts";
 
@@ -42,7 +44,7 @@ async function start(signal: AbortSignal): Promise<RunningProcess> {
   const onNote = (note: string) => console.log(note);
   console.log(`starting ${replicas === 1 ? "one process" : `${replicas} processes`} of each service …`);
   const stack = await startStack({ dataDir, replicas, ports, env, log, signal, onLine, onNote });
-  console.log(greeting(stack, logs.folder));
+  console.log(greeting(stack, env, logs.folder));
   void stack.failed.then(async (line) => {
     console.error(`error: ${line}; stopping`);
     await stack.stop();
@@ -106,20 +108,24 @@ async function openLogs(folder: string) {
   };
 }
 
-function greeting({ urls, firstAccount, replicas }: Stack, logs: string): string {
+function greeting(
+  { urls, firstAccount, replicas }: Stack,
+  env: Readonly<Record<string, string>>,
+  logs: string,
+): string {
   const lines = stackServices.map((service) => {
     const pids = replicas.all.filter((replica) => replica.service === service).map(({ child }) => child.pid);
     return `  ${service.padEnd(12)}${urls[service].padEnd(24)}processes ${pids.join(", ")}`;
   });
+  const given = {
+    inferenceKey: env.BOOTSTRAP_INFERENCE_KEY,
+    managementKey: env.BOOTSTRAP_MANAGEMENT_KEY,
+  };
   const keys =
     firstAccount === undefined
-      ? ["Keys were shown on the first start."]
-      : [
-          "Two keys, shown this once:",
-          `  inference   ${firstAccount.inferenceKey}`,
-          `  management  ${firstAccount.managementKey}`,
-        ];
-  const [first, ...others] = [`Media Gateway serves ${urls.gateway}/api/v1.`, ...lines, "", ...keys];
+      ? "Keys were shown on the first start."
+      : keysMade(unknownKeys(firstAccount, given));
+  const [first, ...others] = [`Media Gateway serves ${urls.gateway}/api/v1.`, ...lines, "", keys];
   return ["", first, ...others, "", `Logs are in ${logs}.`, ""].join("\n");
 }
 

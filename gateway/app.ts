@@ -6,6 +6,7 @@ import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
+import { openPort } from "../lib/runtime/open-port.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
@@ -18,7 +19,7 @@ import type { GatewaySettings } from "./config.ts";
 import { answerCors } from "./cors.ts";
 import { toErrorAnswer } from "./error-body.ts";
 import { Exchange } from "./exchange.ts";
-import { type HttpListener, listenHttp } from "./http-listener.ts";
+import { type HttpListener, type HttpListenerOptions, listenHttp } from "./http-listener.ts";
 import { readinessRoute } from "./readiness.ts";
 import { logExchange } from "./request-log.ts";
 import { measureRequests } from "./request-metrics.ts";
@@ -73,7 +74,7 @@ export interface RunningGateway {
 
 /** The REST interface over the services it is given. */
 export interface Gateway {
-  /** Opens the port; rejects when it can't be bound. */
+  /** Opens the port. Throws StartError when it can't be had. */
   listen(options: GatewayListenOptions): Promise<RunningGateway>;
 }
 
@@ -92,8 +93,7 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
       let listener: HttpListener | undefined;
       const ownRoutes = [readinessRoute(() => listener?.draining ?? true)];
       const route = await createRouter(dependencies, ownRoutes);
-      listener = await listenHttp({
-        host,
+      const options: Omit<HttpListenerOptions, "host"> = {
         port,
         tls,
         headersTimeoutMs: settings.bodyTimeoutMs,
@@ -112,7 +112,10 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
           if (!answerCors(settings.corsOrigins, request, response)) route(exchange);
         },
         malformed: () => malformedAnswer(settings.creditsUrl),
-      });
+      };
+      listener = await openPort({ variable: "PORT", host, port }, (address) =>
+        listenHttp({ ...options, host: address }),
+      );
       return listener;
     },
   };

@@ -9,7 +9,7 @@ describe("the environment", () => {
     const config = readGatewayConfig(least);
     expect({ ...config }).toMatchObject({
       PORT: 8080,
-      HOST: "127.0.0.1",
+      HOST: "localhost",
       SPEECH_URL: "http://localhost:8101",
       IMAGE_URL: "http://localhost:8102",
       USAGE_URL: "http://localhost:8104",

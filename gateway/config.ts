@@ -11,6 +11,7 @@ import {
   readConfig,
   textVar,
 } from "../lib/runtime/config.ts";
+import { hostInUrl } from "../lib/runtime/open-port.ts";
 import { tlsSpec } from "../lib/runtime/tls-files.ts";
 import { metricsSpec } from "../lib/telemetry/metrics-config.ts";
 
@@ -25,7 +26,7 @@ export const listenerSpec = {
   ...tlsSpec,
   ...metricsSpec,
   PORT: portVar({ default: 8080 }),
-  HOST: textVar({ default: "127.0.0.1" }),
+  HOST: textVar({ default: "localhost" }),
   PUBLIC_URL: httpUrlVar({ default: undefined }),
   CREDITS_URL: httpUrlVar({ default: undefined }),
   CORS_ORIGINS: listVar({ default: [] }),
@@ -103,10 +104,14 @@ export function gatewaySettings(config: ListenerConfig): GatewaySettings {
   };
 }
 
+/** What HOST may be where `localhost` leads to the listener. */
+const localHosts: readonly string[] = ["localhost", "0.0.0.0", "::"];
+
 /** How clients reach the gateway, without a slash at its end. */
 export function publicUrl(config: ListenerConfig): string {
   const scheme = config.TLS_CERT_FILE === undefined ? "http" : "https";
-  return config.PUBLIC_URL ?? `${scheme}://localhost:${config.PORT}`;
+  const host = localHosts.includes(config.HOST) ? "localhost" : hostInUrl(config.HOST);
+  return config.PUBLIC_URL ?? `${scheme}://${host}:${config.PORT}`;
 }
 
 /** How long a stop may take: the operator's choice, else the longest request and a little. */

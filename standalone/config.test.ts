@@ -7,7 +7,7 @@ describe("the environment of the embedded default", () => {
   test("needs nothing", () => {
     const config = readStandaloneConfig({});
     expect(config).toMatchObject({
-      HOST: "127.0.0.1",
+      HOST: "localhost",
       PORT: 8080,
       RPC_PORT: 8081,
       DATA_DIR: ".data",

@@ -22,6 +22,15 @@ test("the first start shows both keys, and any other one none", () => {
   expect(greeting({ ...address, keys: undefined })).not.toContain("sk-");
 });
 
+test("a key that was given is not shown", () => {
+  const one = greeting({ ...address, keys: { ...keys, inferenceKey: undefined } });
+  expect(one).toContain(`One key, shown this once:\n  management  ${keys.managementKey}\n`);
+  expect(one).toContain('-H "Authorization: Bearer $BOOTSTRAP_INFERENCE_KEY"');
+  const none = greeting({ ...address, keys: { inferenceKey: undefined, managementKey: undefined } });
+  for (const text of [one, none]) expect(text).not.toContain(keys.inferenceKey);
+  expect(none).not.toContain("sk-");
+});
+
 test("the line to paste is a request that this product can serve without any key of a provider", async () => {
   const text = greeting({ ...address, keys });
   const line = /^ +curl (.*)$/m.exec(text)?.[1] ?? "";

@@ -6,6 +6,7 @@ import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
 import { createLog, type Log } from "../lib/runtime/log.ts";
+import { probePorts } from "../lib/runtime/open-port.ts";
 import { type RunningProcess, runProcess } from "../lib/runtime/process.ts";
 import { startRpcServer } from "../lib/runtime/server.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
@@ -13,8 +14,9 @@ import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
 import { type MeasuredProcess, measureProcess } from "../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../lib/telemetry/tracing.ts";
 import { readStandaloneConfig, type StandaloneConfig } from "./config.ts";
+import { diskIsFull } from "./disk-is-full.ts";
 import { startEmbeddedPostgres } from "./embedded-postgres.ts";
-import { greeting } from "./greeting.ts";
+import { type Greeting, greeting } from "./greeting.ts";
 import { createLocalServices } from "./services.ts";
 import { Teardown } from "./teardown.ts";
 
@@ -26,7 +28,7 @@ await runProcess(async (signal) => {
     return await start(config, log, teardown, signal);
   } catch (thrown) {
     await teardown.run();
-    throw thrown;
+    throw (await diskIsFull(thrown, config.DATA_DIR)) ?? thrown;
   }
 });
 
@@ -37,9 +39,10 @@ async function start(
   signal: AbortSignal,
 ): Promise<RunningProcess> {
   const tls = await readTlsFiles(config);
+  await probeOwnPorts(config);
+  const measured = await tellMetrics(config, log, teardown);
   const databaseUrl = config.DATABASE_URL ?? (await ownDatabase(config, log, teardown, signal));
   const keyFiles = await ensureKeyFiles(join(config.DATA_DIR, "keys"));
-  const measured = await tellMetrics(config, log, teardown);
   const { tracer, close } = await openTracing(config, "standalone", log);
   teardown.add(close);
   const local = await createLocalServices({ config, databaseUrl, keyFiles, log, tracer, ...measured });
@@ -49,12 +52,13 @@ async function start(
   const rpc = await startRpcServer({
     host: config.HOST,
     port: config.RPC_PORT,
+    portVariable: "RPC_PORT",
     tls,
     services: local.services.flatMap(({ services }) => services),
     routes(router) {
       for (const { routes } of local.services) routes(router);
     },
-    readiness: async () => (await Promise.all(local.services.map(({ readiness }) => readiness()))).flat(),
+    readiness: local.readiness,
     corsOrigins: config.CORS_ORIGINS,
     loopDelay: measured.loopDelay,
     log,
@@ -73,12 +77,27 @@ async function start(
   teardown.add(() => rest.close(drain));
   const keys = await local.makeFirstAccount();
   void local.failed.then(() => endWithFailure(teardown));
-
-  logListening(log, "rpc", config.HOST, rpc.port);
-  logListening(log, "rest", config.HOST, rest.port);
-  const url = publicUrl({ ...config, PORT: rest.port });
-  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys }));
+  greet(config, log, { rpcPort: rpc.port, restPort: rest.port, keys });
   return { log, stop: () => teardown.run() };
+}
+
+/** Before a database is made or started. Throws StartError. */
+function probeOwnPorts({ HOST: host, PORT, RPC_PORT }: StandaloneConfig): Promise<void> {
+  return probePorts([
+    { variable: "PORT", host, port: PORT },
+    { variable: "RPC_PORT", host, port: RPC_PORT },
+  ]);
+}
+
+function greet(
+  config: StandaloneConfig,
+  log: Log,
+  { rpcPort, restPort, keys }: Omit<Greeting, "url"> & { restPort: number },
+): void {
+  logListening(log, "rpc", config.HOST, rpcPort);
+  logListening(log, "rest", config.HOST, restPort);
+  const url = publicUrl({ ...config, PORT: restPort });
+  process.stdout.write(greeting({ url, rpcPort, keys }));
 }
 
 /** The metrics of this process, told until all else has ended. */

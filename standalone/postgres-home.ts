@@ -31,6 +31,9 @@ export interface ServerHome {
   readonly user: ServerUser | undefined;
 }
 
+/** The file in a data directory that names the home where that is elsewhere. */
+export const noteOfHome = "postgres-location";
+
 /** Directories for databases whose data directory the server's user can't reach, best first. */
 const elsewhere = ["/var/lib/media-gateway", tmpdir()];
 
@@ -53,7 +56,7 @@ export async function prepareDataDirectory(dataDir: string): Promise<string> {
 /** The home that belongs to `dataDir`, made on the first start. Throws StartError. */
 export async function settleHome(dataDir: string, log: Log): Promise<ServerHome> {
   const near = join(dataDir, "postgres");
-  const locationFile = join(dataDir, "postgres-location");
+  const locationFile = join(dataDir, noteOfHome);
   const noted = (await readFile(locationFile, "utf8").catch(() => "")).trim();
   if (noted !== "") {
     if (await exists(noted)) return sayWhere(await settled(noted), log);

@@ -29,8 +29,14 @@ import { measureLimiter, watchLoad } from "../lib/telemetry/metrics-limits.ts";
 import { openProviders } from "../providers/registry.ts";
 import { watchEngines } from "../providers/upstream-metrics.ts";
 import { type AccountService, createAccountService } from "../services/account/account-service.ts";
-import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../services/account/bootstrap.ts";
+import {
+  type BootstrapKeys,
+  bootstrapAccount,
+  unknownKeys,
+  withGeneratedKeys,
+} from "../services/account/bootstrap.ts";
 import { accountLimits, readBootstrapKeys } from "../services/account/config.ts";
+import type { AccountDatabase } from "../services/account/store.ts";
 import { createDestinationService } from "../services/destination/destination-service.ts";
 import { openReceivers } from "../services/destination/receivers.ts";
 import { destinationTypes } from "../services/destination/types/registry.ts";
@@ -77,9 +83,9 @@ export async function createLocalServices(options: LocalServicesOptions) {
 
 async function create(options: LocalServicesOptions, teardown: Teardown) {
   const { config, keyFiles } = options;
-  const firstAccount = withGeneratedKeys(readBootstrapKeys(config));
+  const founding = readFounding(config);
   const foundation = await openFoundation(options, teardown);
-  const { account, usage } = createBooks(options, foundation);
+  const { account, usage } = createBooks(options, foundation, founding.founded);
   const { authenticateKey } = account;
   const destination = createDestination(options, foundation, authenticateKey, teardown);
   for (const service of [account, usage, destination]) {
@@ -105,21 +111,38 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
     },
     signer,
   );
+  const services = [account, speech, image, usage, destination];
   const consumers = [account, usage, destination]
     .map(({ consumer }) => consumer)
     .filter((consumer) => consumer !== undefined);
   return {
-    services: [account, speech, image, usage, destination],
+    services,
     clients: { ...clients, authenticate: authenticateKey },
     limiter,
     shedder,
     /** Settles with the reason when events can't be taken in for good: the process can't go on. */
     failed: Promise.race(consumers.map(({ failed }) => failed)),
     /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
-    makeFirstAccount: (): Promise<BootstrapResult | undefined> =>
-      bootstrapAccount(foundation.databases.account, firstAccount),
+    makeFirstAccount: () => founding.make(foundation.databases.account),
+    /** The problems of all services. */
+    readiness: async () => (await Promise.all(services.map(({ readiness }) => readiness()))).flat(),
     close: () => teardown.run(),
   };
+}
+
+/**
+ * The making of the first account as it is configured, which resolves with those of its keys that nobody gave; keys that
+ * are not known wait for it. Throws ConfigError.
+ */
+function readFounding(config: StandaloneConfig) {
+  const given = readBootstrapKeys(config);
+  const { promise: founded, resolve } = Promise.withResolvers<void>();
+  const make = async (database: AccountDatabase): Promise<BootstrapKeys | undefined> => {
+    const made = await bootstrapAccount(database, withGeneratedKeys(given));
+    resolve();
+    return made && unknownKeys(made, given);
+  };
+  return { founded, make };
 }
 
 type Foundation = Awaited<ReturnType<typeof openFoundation>>;
@@ -148,12 +171,14 @@ async function openFoundation(
 function createBooks(
   { config, log, metrics, tracer, strangers }: LocalServicesOptions,
   foundation: Foundation,
+  founded: Promise<void>,
 ) {
   const { databases, bus, offer, verifyToken, sealer } = foundation;
   const account = createAccountService({
     database: databases.account,
     bus,
     limits: accountLimits(config),
+    founded,
     providerKeys: { sealer, providerSlugs: offer.providers.ownKeySlugs },
     verifyToken,
     strangers,

@@ -15,7 +15,7 @@ export const generationProcessSpec = {
   ...rateLimitSpec,
   ...loadSpec,
   ...addressLimitSpec,
-  HOST: textVar({ default: "127.0.0.1" }),
+  HOST: textVar({ default: "localhost" }),
   ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
   SERVICE_KEY_FILE: textVar(),
   SERVICE_JWKS_FILE: textVar(),

@@ -79,7 +79,7 @@ describe("a process that can't start", () => {
     await using server = await startSpeechServer();
     const child = start({ PORT: String(server.port) });
     expect(await child.exited).toBe(1);
-    expect(child.lines).toEqual([`error: port ${server.port} on 127.0.0.1 is in use; set another one`]);
+    expect(child.lines).toEqual([`error: PORT ${server.port} on 127.0.0.1 is in use; set another one`]);
   });
 
   test("shows where a bug comes from", async () => {

@@ -21,6 +21,7 @@ import {
   transportNames,
 } from "../../test/support/speech-server.ts";
 import { DomainError } from "./domain-error.ts";
+import { StartError } from "./process.ts";
 
 const listPath = "/media.speech.v1.SpeechService/ListSpeechModels";
 const synthesizePath = "/media.speech.v1.SpeechService/Synthesize";
@@ -227,9 +228,11 @@ class CountingAgent extends Agent {
 }
 
 describe("the port", () => {
-  test("that is in use makes the start fail with EADDRINUSE", async () => {
+  test("that is in use makes the start fail with the name of its variable", async () => {
     await using server = await startSpeechServer();
     const second = startSpeechServer({ port: server.port });
-    await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", port: server.port });
+    await expect(second).rejects.toThrow(
+      new StartError(`PORT ${server.port} on 127.0.0.1 is in use; set another one`),
+    );
   });
 });

@@ -5,6 +5,7 @@ import { answerPreflight } from "./cors.ts";
 import { ProcessHealth, type Readiness } from "./health.ts";
 import type { Log } from "./log.ts";
 import type { LoopDelay } from "./loop-delay.ts";
+import { openPort } from "./open-port.ts";
 import {
   listenOnPort,
   type NodeRequest,
@@ -21,6 +22,8 @@ import {
 
 /** What a process serves on its RPC port. */
 export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "port"> {
+  /** The variable that the port is chosen by, for whoever can't have it; PORT unless given. */
+  portVariable?: string;
   /** Certificate and key; plain TCP without it. */
   tls?: PortListenerOptions["tls"] | undefined;
   /** The services that reflection and health name. */
@@ -59,7 +62,7 @@ export interface RpcServer {
 
 /**
  * Serves RPCs on one port: Connect and gRPC-Web over HTTP/1.1 and HTTP/2, gRPC over HTTP/2, reflection,
- * grpc.health.v1, `/healthz` and `/readyz` for probes, and `/metrics`.
+ * grpc.health.v1, `/healthz` and `/readyz` for probes, and `/metrics`. Throws StartError when the port can't be had.
  */
 export async function startRpcServer(options: RpcServerOptions): Promise<RpcServer> {
   const health = new ProcessHealth(options.readiness);
@@ -78,15 +81,18 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
       if (!options.metrics?.(request, response)) answerOther(health, request, response);
     },
   );
-  const listener = await listenOnPort({
-    host: options.host,
-    port: options.port,
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
-    handle(request, response) {
-      options.loopDelay?.during(response);
-      if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
-    },
-  });
+  const { host, port, portVariable: variable = "PORT" } = options;
+  const listener = await openPort({ variable, host, port }, (address) =>
+    listenOnPort({
+      host: address,
+      port,
+      ...(options.tls === undefined ? {} : { tls: options.tls }),
+      handle(request, response) {
+        options.loopDelay?.during(response);
+        if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
+      },
+    }),
+  );
   return {
     port: listener.port,
     health,

@@ -1,5 +1,6 @@
 import { logListening } from "../runtime/listening.ts";
 import type { Log } from "../runtime/log.ts";
+import { addressOf } from "../runtime/open-port.ts";
 import { listenOnPort } from "../runtime/port-listener.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -31,7 +32,7 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
   if (port === "off") return closed;
   try {
     const listener = await listenOnPort({
-      host,
+      host: await addressOf(host),
       port,
       handle(request, response) {
         if (metrics.answer(request, response)) return;

@@ -29,6 +29,7 @@ import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { createCreditHandlers } from "./credit-rpc.ts";
 import { translateDatabaseErrors } from "./database-errors.ts";
+import { Founding } from "./founding.ts";
 import { createInternalHandlers, findPrincipal } from "./internal-rpc.ts";
 import { accountMigrations } from "./migrations.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
@@ -67,6 +68,11 @@ export interface AccountServiceOptions {
   /** Counts who comes without a good key; nobody unless given. */
   strangers?: Strangers | undefined;
   metrics?: Metrics | undefined;
+  /**
+   * Resolves when the first account is there, if it is to be made: until then the service is not ready, and a key that it
+   * does not know is waited for. It is there unless given.
+   */
+  founded?: Promise<void> | undefined;
   clock?: Clock;
   /** Records nothing unless given. */
   tracer?: Tracer;
@@ -105,7 +111,9 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     watchConsumer(options.metrics, groups.account, () => background?.consumer);
     watchMoney(options.metrics, { moneyCounters: counters, moneyFigures }, log);
   }
-  const lookUpKey: KeyLookUp = (keyHash) => findPrincipal(database, keyHash);
+  const founding = new Founding(options.founded);
+  const lookUpKey = (keyHash: string, signal: AbortSignal) =>
+    founding.whenFounded(() => findPrincipal(database, keyHash), signal);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
   const identity = createIdentityInterceptor({ ...options, authenticateKey, audience: "account", clock });
   const interceptors = [
@@ -117,7 +125,10 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   return {
     services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
     routes(router) {
-      const internal = { ...createInternalHandlers(money), ...createResolveHandlers(database, providerKeys) };
+      const internal = {
+        ...createInternalHandlers({ ...money, lookUpKey }),
+        ...createResolveHandlers(database, providerKeys),
+      };
       const admin = createAdminHandlers({ database, providerKeys, maxRateLimitPerMinute, clock });
       router.service(KeyService, createKeyHandlers(database, maxRateLimitPerMinute, clock), { interceptors });
       router.service(CreditService, createCreditHandlers(database), { interceptors });
@@ -125,11 +136,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       router.service(AccountInternalService, internal, { interceptors });
       router.service(AccountAdminService, admin, { interceptors });
     },
-    async readiness() {
-      const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
-      if (pending === undefined) return ["the database is away"];
-      return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
-    },
+    readiness: () => problemsOf(database, founding),
     lookUpKey,
     authenticateKey,
     moneyFigures,
@@ -141,4 +148,11 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     },
     stop: async () => background?.stop(),
   };
+}
+
+async function problemsOf(database: AccountDatabase, founding: Founding): Promise<readonly string[]> {
+  const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
+  if (pending === undefined) return ["the database is away"];
+  if (pending.length > 0) return [`migrations pending: ${pending.join(", ")}`];
+  return founding.isOver ? [] : ["the first account is being made"];
 }

@@ -35,6 +35,14 @@ export function withGeneratedKeys({ inferenceKey, managementKey, ...others }: Fi
   };
 }
 
+/** The keys of an account that was made which nobody had given: whoever sees them now has them. */
+export function unknownKeys(made: BootstrapKeys, given: BootstrapKeys): BootstrapKeys {
+  return {
+    inferenceKey: given.inferenceKey === undefined ? made.inferenceKey : undefined,
+    managementKey: given.managementKey === undefined ? made.managementKey : undefined,
+  };
+}
+
 /**
  * Makes a personal account with the given keys and credit if there is no account yet; undefined when there is one. Of several
  * processes that start at once exactly one makes it.

@@ -44,7 +44,7 @@ export const accountSpec = {
   ...kafkaSpec,
   ...addressLimitSpec,
   ...tlsSpec,
-  HOST: textVar({ default: "127.0.0.1" }),
+  HOST: textVar({ default: "localhost" }),
   PORT: portVar({ default: 8103 }),
   CORS_ORIGINS: listVar({ default: [] }),
   DATABASE_URL: databaseUrlVar(),

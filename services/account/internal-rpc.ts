@@ -28,6 +28,8 @@ import type { AccountDatabase } from "./store.ts";
 
 /** What the handlers for processes work with. */
 export interface InternalRpcOptions extends SettlementOptions {
+  /** Who a key speaks for, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */
+  lookUpKey(keyHash: string, signal: AbortSignal): Promise<Principal>;
   readonly clock: Clock;
   /** How long after its deadline an open hold is published as lost. */
   readonly holdGraceMs: number;
@@ -53,8 +55,8 @@ export function createInternalHandlers(
 ): Partial<ServiceImpl<typeof AccountInternalService>> {
   const { database, clock, holdGraceMs } = options;
   return {
-    async authenticate({ keyHash }) {
-      const principal = await findPrincipal(database, checkKeyHash(keyHash, "key_hash"));
+    async authenticate({ keyHash }, { signal }) {
+      const principal = await options.lookUpKey(checkKeyHash(keyHash, "key_hash"), signal);
       return create(AuthenticateResponseSchema, { principal });
     },
     async reserve(request) {

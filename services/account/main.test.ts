@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
@@ -67,7 +68,7 @@ async function start() {
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
     log += chunk;
   });
-  const port = await waitUntil(() => /"port":(\d+)/.exec(log)?.[1]);
+  const port = await waitUntil(() => /"port":(\d+)/.exec(log)?.[1], { timeoutMs: 60_000 });
   return { child, url: `http://127.0.0.1:${port}`, log: () => log };
 }
 
@@ -76,11 +77,11 @@ async function readiness(url: string) {
   return { status: response.status, body: (await response.json()) as { problems?: string[] } };
 }
 
-/** What an RPC answers the management key; undefined for a refusal. */
-async function ask(url: string, rpc: string): Promise<unknown> {
+/** What an RPC answers the key; undefined for a refusal. */
+async function ask(url: string, rpc: string, key = managementKey): Promise<unknown> {
   const response = await fetch(`${url}/${rpc}`, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${managementKey}` },
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
     body: "{}",
   });
   return response.ok ? response.json() : undefined;
@@ -97,10 +98,10 @@ test("waits for its migrations, makes the configured account once, and stops whe
     expect({ error, code }).toEqual({ error: "", code: 0 });
     expect(out.split("\n")).toContain(`account: ${done}`);
   }
-  expect((await readiness(first.url)).status).toBe(200);
+  await waitUntil(async () => (await readiness(first.url)).status === 200);
   const second = await start();
   for (const { url } of [first, second]) {
-    const keys = await waitUntil(() => ask(url, `${KeyService.typeName}/ListKeys`));
+    const keys = await ask(url, `${KeyService.typeName}/ListKeys`);
     expect(keys).toMatchObject({ totalCount: "1" });
     const credits = await ask(url, `${CreditService.typeName}/GetCredits`);
     expect(credits).toEqual({ totalCreditsNanoUsd: "2500000000" });
@@ -111,6 +112,29 @@ test("waits for its migrations, makes the configured account once, and stops whe
     expect(code).toBe(0);
     expect(log()).not.toContain(managementKey.slice(3, 23));
   }
+});
+
+test("is not ready, and refuses no key, until its configured account is there", async () => {
+  expect(await runToEnd(migrate)).toMatchObject({ code: 0 });
+  const client = new pg.Client({ connectionString: database.url });
+  client.on("error", () => undefined);
+  await client.connect();
+  // Whoever makes the first account takes this lock.
+  await client.query("SELECT pg_advisory_lock(hashtextextended('account.bootstrap', 0))");
+  const { url } = await start();
+  expect(await readiness(url)).toMatchObject({
+    status: 503,
+    body: { problems: ["the first account is being made"] },
+  });
+  const asked = Array.from({ length: 3 }, () => ask(url, `${KeyService.typeName}/ListKeys`));
+  const unknown = ask(url, `${KeyService.typeName}/ListKeys`, generateApiKey());
+  expect(await Promise.race([...asked, unknown, readiness(url).then(() => "still waiting")])).toBe(
+    "still waiting",
+  );
+  await client.end();
+  for (const answer of await Promise.all(asked)) expect(answer).toMatchObject({ totalCount: "1" });
+  expect(await unknown).toBeUndefined();
+  await waitUntil(async () => (await readiness(url)).status === 200);
 });
 
 test("says in one line what keeps it from starting, without a secret", async () => {

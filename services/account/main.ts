@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { connectDatabase } from "../../lib/database/connect.ts";
+import { pendingMigrations } from "../../lib/database/migrate.ts";
 import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
 import { kafkaConnection } from "../../lib/events/kafka-config.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
@@ -11,13 +12,14 @@ import { startRpcServer } from "../../lib/runtime/server.ts";
 import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
 import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
 import { createSealer } from "../../lib/secrets/seal.ts";
+import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import { watchPools } from "../../lib/telemetry/metrics-database.ts";
 import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { builtInProviders } from "../../providers/registry.ts";
-import { type AccountService, createAccountService } from "./account-service.ts";
+import { createAccountService } from "./account-service.ts";
 import { bootstrapAccount, type FirstAccount } from "./bootstrap.ts";
-import { accountLimits, readAccountConfig, readBootstrapKeys } from "./config.ts";
+import { type AccountConfig, accountLimits, readAccountConfig, readBootstrapKeys } from "./config.ts";
 import { accountMigrations } from "./migrations.ts";
 import type { AccountDatabase, AccountTables } from "./store.ts";
 
@@ -37,10 +39,9 @@ async function start(): Promise<RunningProcess> {
   const measured = measureProcess(config, log);
   const { metrics, loopDelay } = measured;
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const { schema } = accountMigrations;
-  const [url, watch] = [config.DATABASE_URL, watchPools(metrics)];
-  const database = connectDatabase<AccountTables>({ url, schema, log, watch });
+  const database = openDatabase(config, metrics, log);
   const bus = createKafkaBus({ connection, clientId: "account", log });
+  const founded = Promise.withResolvers<void>();
   const account = createAccountService({
     database,
     bus,
@@ -50,6 +51,7 @@ async function start(): Promise<RunningProcess> {
     ...measured,
     tracer: tracing.tracer,
     verifyToken: createTokenVerifier(keys),
+    founded: founded.promise,
   });
   const server = await startRpcServer({
     ...account,
@@ -62,7 +64,7 @@ async function start(): Promise<RunningProcess> {
     log,
   });
   const stopping = new AbortController();
-  const bootstrapping = bootstrapWhenMigrated(account, database, firstAccount, log, stopping.signal);
+  const bootstrapping = bootstrapWhenMigrated(database, firstAccount, log, stopping.signal, founded.resolve);
   account.start();
   logListening(log, "rpc", config.HOST, server.port);
   const stop = async () => {
@@ -78,21 +80,27 @@ async function start(): Promise<RunningProcess> {
   return { log, stop };
 }
 
+function openDatabase({ DATABASE_URL: url }: AccountConfig, metrics: Metrics, log: Log): AccountDatabase {
+  const { schema } = accountMigrations;
+  return connectDatabase<AccountTables>({ url, schema, log, watch: watchPools(metrics) });
+}
+
 /** Makes the first account once the schema is there, when keys for it are configured. */
 async function bootstrapWhenMigrated(
-  account: AccountService,
   database: AccountDatabase,
   firstAccount: FirstAccount,
   log: Log,
   signal: AbortSignal,
+  founded: () => void,
 ): Promise<void> {
-  if (firstAccount.inferenceKey === undefined && firstAccount.managementKey === undefined) return;
+  if (firstAccount.inferenceKey === undefined && firstAccount.managementKey === undefined) return founded();
   while (!signal.aborted) {
     try {
-      if ((await account.readiness()).length === 0) {
+      const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
+      if (pending?.length === 0) {
         const made = await bootstrapAccount(database, firstAccount);
         if (made !== undefined) log.info({ account_id: made.accountId }, "first account made");
-        return;
+        return founded();
       }
     } catch (thrown) {
       log.error({ err: thrown }, "the first account can't be made yet");

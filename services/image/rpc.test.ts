@@ -51,7 +51,6 @@ function serve(script?: PainterScript, principal: PrincipalFields = inferenceKey
     paid: new FakePaidRequests(),
     limiter: unlimited,
     maxBodyBytes,
-    maxInflightReferenceBytes: 256 * mebibyte,
     fetchReference: { fetch: () => Promise.reject(new Error("nothing is fetched here")) },
     authenticateKey: async () => create(PrincipalSchema, principal),
     verifyToken: () => Promise.reject(new Error("nobody has a token")),
@@ -226,7 +225,6 @@ describe("a caller", () => {
       paid: new FakePaidRequests(),
       limiter: unlimited,
       maxBodyBytes,
-      maxInflightReferenceBytes: 256 * mebibyte,
       log: silentLog,
     };
     const service = createImageService({

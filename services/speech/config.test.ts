@@ -13,7 +13,7 @@ describe("the environment of the speech process", () => {
   test("has defaults for all but the brokers and the key files", () => {
     const environment = { ...required };
     expect(readSpeechConfig(environment)).toMatchObject({
-      HOST: "127.0.0.1",
+      HOST: "localhost",
       PORT: 8101,
       ACCOUNT_URL: "http://localhost:8103",
       CORS_ORIGINS: [],

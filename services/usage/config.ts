@@ -26,7 +26,7 @@ export const usageSpec = {
   ...addressLimitSpec,
   ...retentionSpec,
   ...tlsSpec,
-  HOST: textVar({ default: "127.0.0.1" }),
+  HOST: textVar({ default: "localhost" }),
   PORT: portVar({ default: 8104 }),
   CORS_ORIGINS: listVar({ default: [] }),
   DATABASE_URL: databaseUrlVar(),

@@ -166,7 +166,7 @@ describe.concurrent("while it runs,", () => {
     try {
       const taken = { ...standaloneEnv(other), PORT: String(stack.restPort) };
       expect(await refusal(taken)).toBe(
-        `error: port ${stack.restPort} on 127.0.0.1 is in use; set another one`,
+        `error: PORT ${stack.restPort} on localhost is in use; set another one`,
       );
       await expectNoPostgres(other);
       const second = await startStandalone(other);

@@ -1,19 +1,25 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
+import { freePort } from "../../commands/free-ports.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { type ChildOptions, startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { standaloneEnv } from "../support/standalone.ts";
+import { speak, standaloneEnv, startStandalone } from "../support/standalone.ts";
 
 const secret = "hunter2";
 const nobody = { uid: 65534, gid: 65534 };
 const isRoot = process.getuid?.() === 0;
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === "::1"),
+);
 
 let folder: string;
 let database: TestDatabase;
@@ -93,13 +99,34 @@ describe.concurrent("a start that can't be completed says why:", () => {
     expect(await refusal({ DATABASE_URL: database.url, ...env })).toMatch(message);
   });
 
-  test.for(["PORT", "RPC_PORT"])("%s in use", async (name) => {
+  test.for(["PORT", "RPC_PORT"])("%s in use, before a database is made", async (name) => {
     const holder = createServer().listen(0, "127.0.0.1");
     await once(holder, "listening");
     const { port } = holder.address() as AddressInfo;
-    const env = { DATABASE_URL: database.url, [name]: String(port) };
-    expect(await refusal(env)).toBe(`error: port ${port} on 127.0.0.1 is in use; set another one`);
+    const DATA_DIR = join(folder, `unmade-${name}`);
+    const env = { DATA_DIR, [name]: String(port) };
+    expect(await refusal(env)).toBe(`error: ${name} ${port} on localhost is in use; set another one`);
+    expect(existsSync(DATA_DIR)).toBe(false);
     holder.close();
+  });
+
+  test("one port for two", async () => {
+    const port = String(await freePort());
+    expect(await refusal({ PORT: port, RPC_PORT: port })).toBe(
+      `error: RPC_PORT ${port} on localhost is in use; set another one`,
+    );
+  });
+
+  test("a disk without room, at the first start and at a later one", async (context) => {
+    const disk = await smallDisk(context, 16);
+    const DATA_DIR = join(disk.path, "data");
+    const line = `error: no room is left on the disk of DATA_DIR ${DATA_DIR}; make some, or set another directory`;
+    expect(await refusal({ DATA_DIR })).toBe(line);
+    disk.resize(80);
+    const first = await startStandalone(DATA_DIR);
+    expect(await first.child.stop()).toBe(0);
+    disk.fill();
+    expect(await refusal({ DATA_DIR })).toBe(line);
   });
 
   test("a data directory that is a file", async () => {
@@ -117,5 +144,73 @@ describe.concurrent("a start that can't be completed says why:", () => {
     expect(await refusal({ DATA_DIR: dataDir }, nobody)).toBe(
       `error: DATA_DIR ${dataDir} is not writable (EACCES); set another one`,
     );
+  });
+});
+
+/** A disk of so many MiB of its own. */
+async function smallDisk({ skip }: TestContext, mib: number) {
+  const path = await mkdtemp(join(tmpdir(), "small-disk-"));
+  const mount = (...words: string[]) => spawnSync("mount", [...words, path]).status === 0;
+  onTestFinished(async () => {
+    spawnSync("umount", [path]);
+    await rm(path, { recursive: true });
+  });
+  skip(!isRoot || !mount("-t", "tmpfs", "-o", `size=${mib}m,mode=755`, "tmpfs"), "may not mount");
+  return {
+    path,
+    resize: (to: number) => expect(mount("-o", `remount,size=${to}m`)).toBe(true),
+    /** Takes all that is left. */
+    fill: () => spawnSync("dd", ["if=/dev/zero", `of=${join(path, "fill")}`, "bs=4k"]),
+  };
+}
+
+describe("a first start", () => {
+  test("refuses its own key never, from the first moment that its ports accept", async () => {
+    const [inferenceKey, managementKey] = [generateApiKey(), generateApiKey()];
+    const [port, rpcPort] = [await freePort(), await freePort()];
+    const env = {
+      PORT: String(port),
+      RPC_PORT: String(rpcPort),
+      DATABASE_URL: database.url,
+      BOOTSTRAP_INFERENCE_KEY: inferenceKey,
+      BOOTSTRAP_MANAGEMENT_KEY: managementKey,
+    };
+    const child = startChild("standalone/main.ts", { env: standaloneEnv(join(folder, "first"), env) });
+    onTestFinished(async () => void (await child.stop()));
+    const statuses: number[] = [];
+    const ask = async (url: string, init: RequestInit) => {
+      const headers = { authorization: `Bearer ${managementKey}`, "content-type": "application/json" };
+      const response = await fetch(url, { ...init, headers }).catch(() => undefined);
+      if (response === undefined) return;
+      statuses.push(response.status);
+      await response.arrayBuffer();
+    };
+    const rpc = `http://localhost:${rpcPort}/media.account.v1.KeyService/ListKeys`;
+    const hammer = async (round: () => Promise<void>) => {
+      while (statuses.filter((status) => status === 200).length < 40) await round();
+    };
+    await Promise.all([
+      hammer(() => ask(`http://localhost:${port}/api/v1/keys`, {})),
+      hammer(() => ask(rpc, { method: "POST", body: "{}" })),
+    ]);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    await child.line((line) => line.includes("The first account has the keys that were given."));
+    for (const key of [inferenceKey, managementKey]) expect(child.lines.join("\n")).not.toContain(key);
+  });
+
+  test.for(["::1", "localhost"])("on %s says an address that works", async (HOST, { skip }) => {
+    skip(!hasIpv6, "no IPv6 here");
+    const own = await createTestDatabase();
+    onTestFinished(() => own.drop());
+    const env = { HOST, DATABASE_URL: own.url };
+    const standalone = await startStandalone(join(folder, `host-${HOST.length}`), env);
+    onTestFinished(async () => void (await standalone.child.stop()));
+    const line = await standalone.child.line((text) => text.startsWith("Media Gateway serves "));
+    const baseUrl = /serves (http:\S+)\/api\/v1 /.exec(line)?.[1] ?? "";
+    expect(baseUrl).toBe(`http://${HOST === "::1" ? "[::1]" : HOST}:${standalone.restPort}`);
+    const key = standalone.keys?.inferenceKey ?? "";
+    const response = await speak({ baseUrl }, key, { model: "local/flite", input: "Hello." });
+    expect(response.status).toBe(200);
+    await response.arrayBuffer();
   });
 });

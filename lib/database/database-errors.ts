@@ -1,14 +1,14 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../runtime/domain-error.ts";
+import { isPeerAway, nodeCodeOf } from "../runtime/peer-away.ts";
 
 /**
- * Connection failures of Node, and of PostgreSQL (its appendix A) the classes 08 connection exception and
- * 53 insufficient resources, 57P01–57P03 shutting down or starting, 57014 statement timeout, 25P03 idle transaction
- * timeout, 55P03 lock timeout and 40P01 deadlock.
+ * Of PostgreSQL (its appendix A) the classes 08 connection exception and 53 insufficient resources, 57P01–57P03
+ * shutting down or starting, 57014 statement timeout, 25P03 idle transaction timeout, 55P03 lock timeout and
+ * 40P01 deadlock.
  */
-const awayCodes =
-  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|08...|53...|57P0[123]|57014|25P03|55P03|40P01)$/;
+const awayCodes = /^(08...|53...|57P0[123]|57014|25P03|55P03|40P01)$/;
 /** Of pg, whose own failures carry no code. */
 const awayMessages = /^(timeout exceeded when trying to connect|Connection terminated)/;
 /** Of PostgreSQL, the classes 22 data exception and 23 integrity constraint violation. */
@@ -27,18 +27,10 @@ export const translateDatabaseErrors: Interceptor = (next) => async (request) =>
 /** Whether a statement failed because the database is away or overloaded. */
 export function isDatabaseAway(thrown: unknown): boolean {
   if (thrown instanceof DomainError || !(thrown instanceof Error)) return false;
-  const code = codeOf(thrown);
-  return (code !== undefined && awayCodes.test(code)) || awayMessages.test(thrown.message);
+  return awayCodes.test(nodeCodeOf(thrown) ?? "") || isPeerAway(thrown) || awayMessages.test(thrown.message);
 }
 
 /** Whether a statement failed because of the values it was given: the same ones will never do. */
 export function isDataFault(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code !== undefined && dataFaultCodes.test(code);
-}
-
-function codeOf(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error)) return undefined;
-  const { code } = thrown as Error & { code?: unknown };
-  return typeof code === "string" ? code : undefined;
+  return dataFaultCodes.test(nodeCodeOf(thrown) ?? "");
 }

@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { createServer } from "node:net";
 import type { HandlerContext, Interceptor, Transport } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import {
@@ -189,4 +189,69 @@ describe("a service that is away", () => {
     expect(thrown).toMatchObject({ name: "DomainError", reason: ErrorReason.SERVICE_UNAVAILABLE });
     expect((thrown as DomainError).message).not.toMatch(/socket|ECONN|hang/i);
   });
+
+  /** A service that is there for as long as it takes to do this with each connection. */
+  test.for<[string, (socket: Socket) => void]>([
+    ["accepts and resets at once", (socket) => void socket.resetAndDestroy()],
+    ["accepts and closes at once", (socket) => void socket.destroy()],
+    ["resets when something has come", (socket) => void socket.once("data", () => socket.resetAndDestroy())],
+    ["closes when something has come", (socket) => void socket.once("data", () => socket.end())],
+    [
+      "breaks off in a head",
+      (socket) => void socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncont")),
+    ],
+    ["speaks no HTTP", (socket) => void socket.once("data", () => socket.end("220 mail ready\r\n"))],
+    ["breaks off in an answer", answering("200 OK", undefined, "content-length: 100\r\n", "\n")],
+    ["breaks off in a chunk", answering("200 OK", undefined, "transfer-encoding: chunked\r\n", "5\r\n\n")],
+    [
+      "is a proxy that finds nobody",
+      answering("502 Bad Gateway", "text/html", "content-length: 2\r\n", "no"),
+    ],
+    ["is a proxy with a page of its own", answering("200 OK", "text/html", "content-length: 2\r\n", "no")],
+    ["is a proxy that lost its way", answering("404 Not Found", "text/html", "content-length: 2\r\n", "no")],
+  ])("is SERVICE_UNAVAILABLE when it %s, unary and streaming", async ([, treat]) => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      treat(socket);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = createRpcClient(SpeechService, createRemoteTransport({ baseUrl }));
+    const input = "x".repeat(900_000);
+    const stream = client.synthesize({ input })[Symbol.asyncIterator]();
+    const failures = [client.listSpeechModels({}), stream.next()].map((call) =>
+      call.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      ),
+    );
+    for (const thrown of await Promise.all(failures)) {
+      expect(thrown).toMatchObject({ name: "DomainError", reason: ErrorReason.SERVICE_UNAVAILABLE });
+      expect((thrown as DomainError).message).not.toMatch(/E[A-Z]{4}|socket|127|html/);
+    }
+  });
+
+  test("is SERVICE_UNAVAILABLE when its stream ends before the last message", async () => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      answering("200 OK", "application/connect+proto", "content-length: 0\r\n", "")(socket);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const client = createRpcClient(SpeechService, createRemoteTransport({ baseUrl }));
+    const next = client.synthesize({})[Symbol.asyncIterator]().next();
+    await expect(next).rejects.toMatchObject({ reason: ErrorReason.SERVICE_UNAVAILABLE });
+  });
 });
+
+/** Answers a request and leaves; with the content type of an answer of the service where none is given. */
+function answering(status: string, contentType: string | undefined, header: string, body: string) {
+  return (socket: Socket) =>
+    void socket.once("data", (head) => {
+      const type =
+        contentType ?? (head.includes("/Synthesize") ? "application/connect+proto" : "application/proto");
+      socket.end(`HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\n${header}connection: close\r\n\r\n${body}`);
+    });
+}

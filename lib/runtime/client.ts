@@ -2,6 +2,8 @@ import type { DescField, DescService } from "@bufbuild/protobuf";
 import {
   type CallOptions,
   type Client,
+  Code,
+  ConnectError,
   createClient,
   createConnectRouter,
   type Interceptor,
@@ -21,6 +23,7 @@ import { createPiecewiseTransport } from "./incoming-bytes.ts";
 import { forwardRequestId } from "./interceptors.ts";
 import { withUncopiedBytes } from "./outgoing-bytes.ts";
 import { createPatientAgent } from "./patient-agent.ts";
+import { isPeerAway } from "./peer-away.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
 /** How services are called, wherever they are. */
@@ -123,7 +126,9 @@ function rethrowSafely(thrown: unknown): never {
 }
 
 function safeError(thrown: unknown): DomainError {
-  const error = DomainError.from(thrown);
+  const error = isUnanswered(thrown)
+    ? new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "no answer", { cause: thrown })
+    : DomainError.from(thrown);
   if (error.reason !== ErrorReason.SERVICE_UNAVAILABLE && error.reason !== ErrorReason.INTERNAL) return error;
   const { retryAfterMs, generationId } = error;
   return new DomainError(error.reason, "a service that this depends on failed", {
@@ -131,6 +136,20 @@ function safeError(thrown: unknown): DomainError {
     generationId,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
+}
+
+/** Of what this side makes up itself, the codes that say what has happened here; the rest says that no peer answered. */
+const ownCodes: ReadonlySet<Code> = new Set([Code.Canceled, Code.DeadlineExceeded, Code.ResourceExhausted]);
+
+/**
+ * Whether a call ended without an answer of the service: its connection broke, or what came back is not its protocol,
+ * as from a proxy whose service is away or in an answer that was cut. Internal is a bug of ours unless a connection is
+ * behind it.
+ */
+function isUnanswered(thrown: unknown): boolean {
+  if (!(thrown instanceof ConnectError)) return !(thrown instanceof DomainError) && isPeerAway(thrown);
+  if (thrown.isWireError || ownCodes.has(thrown.code) || thrown.cause instanceof DomainError) return false;
+  return thrown.code !== Code.Internal || isPeerAway(thrown);
 }
 
 /**

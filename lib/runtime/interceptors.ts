@@ -12,6 +12,7 @@ import { beginCallLife } from "./call-life.ts";
 import { DomainError } from "./domain-error.ts";
 import { wordOfReason } from "./error-code.ts";
 import type { Log } from "./log.ts";
+import { isPeerAway } from "./peer-away.ts";
 import { requestIdFrom, requestIdHeader, requestIdKey, requestLogKey } from "./request-context.ts";
 
 /** How a call ended. */
@@ -33,10 +34,12 @@ export type OnCallEnd = (end: CallEnd) => void;
  */
 export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
   return (next) => async (request) => {
-    const requestId = requestIdFrom(request.header.get(requestIdHeader));
+    const { contextValues } = request;
+    // A port has given it one already, which its answer carries whatever comes of the call.
+    const requestId = contextValues.get(requestIdKey) || requestIdFrom(request.header.get(requestIdHeader));
     const rpc = `${request.service.typeName}/${request.method.name}`;
     const callLog = log.child({ request_id: requestId, rpc });
-    request.contextValues.set(requestIdKey, requestId).set(requestLogKey, callLog);
+    contextValues.set(requestIdKey, requestId).set(requestLogKey, callLog);
     beginCallLife(request);
     const ended = onEnd === undefined ? () => undefined : tellOnce(onEnd, rpc, request.signal);
     try {
@@ -118,8 +121,9 @@ function translate(thrown: unknown, { signal, contextValues }: AnyRequest): Conn
   return error.toConnectError();
 }
 
+/** A write to a client that has left fails by its connection, too, once the signal has told why. */
 function isAbort(thrown: unknown, signal: AbortSignal): boolean {
-  if (thrown === signal.reason) return true;
+  if (thrown === signal.reason || isPeerAway(thrown)) return true;
   return thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "TimeoutError");
 }
 

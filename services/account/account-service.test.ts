@@ -1,4 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
@@ -41,6 +42,26 @@ test("without a database the service is not ready, and says unavailable rather t
   const keys = createRpcClient(KeyService, transportOf(generateApiKey()));
   await expect(keys.getCurrentKey({})).rejects.toMatchObject(unavailable);
   await database.destroy();
+});
+
+test("a transaction that the database ended for idling is unavailable, as every database that is away", async () => {
+  const server = await startTestAccountServer();
+  try {
+    const internal = server.client(AccountInternalService, await server.tokenOf("gateway"));
+    const keyHash = "0".repeat(64);
+    await expect(internal.authenticate({ keyHash })).rejects.toMatchObject({
+      reason: ErrorReason.KEY_UNKNOWN,
+    });
+    await sql`alter table account.api_key rename to kept_key`.execute(server.database);
+    await sql`create function account.ended() returns setof account.kept_key language plpgsql as
+      $$ begin raise exception 'idle' using errcode = '25P03'; end $$`.execute(server.database);
+    await sql`create view account.api_key as select * from account.ended()`.execute(server.database);
+    await expect(internal.authenticate({ keyHash })).rejects.toMatchObject({
+      reason: ErrorReason.SERVICE_UNAVAILABLE,
+    });
+  } finally {
+    await server.close();
+  }
 });
 
 test("another process authenticates keys over RPC, and tells a bad key from its own bad token", async () => {

@@ -4,6 +4,7 @@ import { AccountInternalService } from "../../gen/media/account/v1/account_inter
 import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
+import { translateDatabaseErrors } from "../../lib/database/database-errors.ts";
 import { pendingMigrations } from "../../lib/database/migrate.ts";
 import type { EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
@@ -28,7 +29,6 @@ import { watchConsumer } from "../../lib/telemetry/metrics-events.ts";
 import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { createCreditHandlers } from "./credit-rpc.ts";
-import { translateDatabaseErrors } from "./database-errors.ts";
 import { Founding } from "./founding.ts";
 import { createInternalHandlers, findPrincipal } from "./internal-rpc.ts";
 import { accountMigrations } from "./migrations.ts";

@@ -11,11 +11,15 @@ export type Readiness = () => Promise<readonly string[]>;
 export const livenessService = "liveness";
 
 const watchIntervalMs = 1000;
+/** Anybody may watch; beyond so many at once nobody who runs this does. */
+const maxWatches = 256;
 
 /** Whether a process lives and may be sent work, over HTTP (`/healthz`, `/readyz`) and grpc.health.v1. */
 export class ProcessHealth {
   readonly #readiness: Readiness;
   readonly #drain = new AbortController();
+  #asking: Promise<readonly string[]> | undefined;
+  #watches = 0;
 
   constructor(readiness: Readiness) {
     this.#readiness = readiness;
@@ -33,6 +37,14 @@ export class ProcessHealth {
   /** What keeps the process from serving. A readiness check that throws is such a thing itself. */
   async problems(): Promise<readonly string[]> {
     if (this.draining) return ["draining"];
+    // Anybody may ask, and it may cost a query: who comes while one is asked for gets its answer.
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #ask(): Promise<readonly string[]> {
     try {
       return await this.#readiness();
     } catch {
@@ -79,19 +91,26 @@ export class ProcessHealth {
           });
           return { statuses: Object.fromEntries(statuses) };
         },
-        async *watch({ service }, { signal }) {
-          const ended = AbortSignal.any([signal, draining]);
-          let last: ServingStatus | undefined;
-          for (;;) {
-            const ending = ended.aborted;
-            const now = (await status(service)) ?? ServingStatus.SERVICE_UNKNOWN;
-            if (now !== last) yield { status: now };
-            if (ending) return;
-            last = now;
-            await delay(watchIntervalMs, undefined, { signal: ended, ref: false }).catch(() => undefined);
-          }
-        },
+        watch: ({ service }, { signal }) =>
+          this.#watch(() => status(service), AbortSignal.any([signal, draining])),
       });
+  }
+
+  async *#watch(status: () => Promise<ServingStatus | undefined>, ended: AbortSignal) {
+    if (this.#watches >= maxWatches) throw new ConnectError("too many watch", Code.ResourceExhausted);
+    if (!ended.aborted) {
+      this.#watches += 1;
+      ended.addEventListener("abort", () => this.#watches--, { once: true });
+    }
+    let last: ServingStatus | undefined;
+    for (;;) {
+      const ending = ended.aborted;
+      const now = (await status()) ?? ServingStatus.SERVICE_UNKNOWN;
+      if (now !== last) yield { status: now };
+      if (ending) return;
+      last = now;
+      await delay(watchIntervalMs, undefined, { signal: ended, ref: false }).catch(() => undefined);
+    }
   }
 }
 

@@ -28,16 +28,17 @@ export class Http1Connections {
     socket.once("close", () => this.#open.delete(socket));
   }
 
-  /** A request has come. */
-  begin(request: IncomingMessage, response: ServerResponse): void {
+  /** A request has come; returns how many wait on its connection. */
+  begin(request: IncomingMessage, response: ServerResponse): number {
     if (this.#draining) response.setHeader("connection", "close");
     const connection = this.#open.get(request.socket);
-    if (connection === undefined) return;
+    if (connection === undefined) return 1;
     connection.waiting.add(response);
     response.once("close", () => {
       connection.waiting.delete(response);
       connection.quietSinceMs = performance.now();
     });
+    return connection.waiting.size;
   }
 
   /** The newest of the answers that a connection waits for. */

@@ -16,6 +16,7 @@ const libEdges: LibEdges = {
   generation: ["events", "identity", "money", "rate-limit", "telemetry"],
   limits: [],
   "rate-limit": ["identity"],
+  runtime: ["limits"],
   telemetry: ["database", "events", "identity", "rate-limit"],
 };
 

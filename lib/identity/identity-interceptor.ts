@@ -4,7 +4,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { peerAddressKey } from "../runtime/client-address.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { requestLogKey } from "../runtime/request-context.ts";
+import { byteHolderKey, requestLogKey } from "../runtime/request-context.ts";
 import { checkAccess, isForGenerating } from "./access.ts";
 import type { KeyAuthenticator } from "./authenticate.ts";
 import { type Caller, callerKey } from "./caller.ts";
@@ -43,6 +43,7 @@ export function createIdentityInterceptor(options: IdentityOptions): Interceptor
     checkAccess(request.method, caller, clock.nowMs());
     const { contextValues } = request;
     contextValues.set(callerKey, caller);
+    contextValues.set(byteHolderKey, byteHolder(caller));
     contextValues.set(requestLogKey, contextValues.get(requestLogKey).child(logFields(caller)));
     return next(request);
   };
@@ -74,6 +75,14 @@ async function identify(call: Call, options: IdentityOptions): Promise<Caller> {
   const { issuer, subject, principal } = await options.verifyToken(credential, options.audience);
   if (issuer === "operator") return { kind: "operator", subject };
   return principal === undefined ? { kind: "process", issuer } : { kind: "process", issuer, principal };
+}
+
+/** An account counts as one, however many keys it makes and whoever calls for it. */
+function byteHolder(caller: Caller): string {
+  if (caller.kind === "anonymous") return "";
+  if (caller.kind === "operator") return `operator ${caller.subject}`;
+  if (caller.principal !== undefined) return caller.principal.accountId;
+  return caller.kind === "process" ? `process ${caller.issuer}` : "";
 }
 
 function logFields(caller: Caller): Record<string, string> {

@@ -13,6 +13,7 @@ import {
   type PortListenerOptions,
 } from "./port-listener.ts";
 import { reflectionRoutes } from "./reflection.ts";
+import { requestIdFrom, requestIdHeader } from "./request-context.ts";
 import {
   createRpcHandler,
   defaultMessageLimits,
@@ -30,8 +31,10 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   services: readonly DescService[];
   /** Registers their handlers, with their interceptors. */
   routes: RegisterRoutes;
-  /** Defaults to 1 MiB a message each way. */
+  /** Of services that state none; defaults to 1 MiB a message each way. */
   limits?: MessageLimits;
+  /** How long a request's body may take to come; 30 s unless given. */
+  bodyTimeoutMs?: number;
   readiness: Readiness;
   /** Origins whose pages may call over Connect and gRPC-Web; none unless given. */
   corsOrigins?: readonly string[];
@@ -75,10 +78,13 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
       options.routes(router);
       for (const register of open) register(router);
     },
-    options.limits ?? defaultMessageLimits,
-    options.log,
-    (request, response) => {
-      if (!options.metrics?.(request, response)) answerOther(health, request, response);
+    {
+      limits: options.limits ?? defaultMessageLimits,
+      log: options.log,
+      bodyTimeoutMs: options.bodyTimeoutMs,
+      fallback: (request, response) => {
+        if (!options.metrics?.(request, response)) answerOther(health, request, response);
+      },
     },
   );
   const { host, port, portVariable: variable = "PORT" } = options;
@@ -89,7 +95,11 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
       ...(options.tls === undefined ? {} : { tls: options.tls }),
       handle(request, response) {
         options.loopDelay?.during(response);
-        if (!answerPreflight(options.corsOrigins ?? [], request, response)) handle(request, response);
+        const requestId = requestIdFrom(offeredRequestId(request));
+        response.setHeader(requestIdHeader, requestId);
+        if (!answerPreflight(options.corsOrigins ?? [], request, response)) {
+          handle(request, response, requestId);
+        }
       },
     }),
   );
@@ -103,6 +113,11 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
       await listener.close({ quietMs: delayMs, timeoutMs });
     },
   };
+}
+
+function offeredRequestId({ headers }: NodeRequest): string | undefined {
+  const offered = headers[requestIdHeader];
+  return typeof offered === "string" ? offered : undefined;
 }
 
 function answerOther(health: ProcessHealth, request: NodeRequest, response: NodeResponse): void {

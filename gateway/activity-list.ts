@@ -14,6 +14,7 @@ const activityItemSchema = Type.Object({
   prompt_tokens: count("As the provider reported them, 0 where it reports none."),
   completion_tokens: count("As the provider reported them, 0 where it reports none."),
   reasoning_tokens: count("The part of completion_tokens that was spent on reasoning."),
+  cached_tokens: count("The part of prompt_tokens that came from the provider's cache."),
   usage: Type.Number({
     minimum: 0,
     description: "What the account was charged, USD; for your own provider keys the fee.",
@@ -44,6 +45,7 @@ export function toActivityList(items: readonly ActivityItem[]): Static<typeof ac
       prompt_tokens: Number(item.promptTokens),
       completion_tokens: Number(item.completionTokens),
       reasoning_tokens: Number(item.reasoningTokens),
+      cached_tokens: Number(item.cachedTokens),
       usage: usdNumber(item.usageNanoUsd),
       byok_usage_inference: usdNumber(item.byokUsageInferenceNanoUsd),
     })),

@@ -54,6 +54,7 @@ describe("the activity", () => {
           prompt_tokens: 20,
           completion_tokens: 5,
           reasoning_tokens: 2,
+          cached_tokens: 4,
           usage: 0.001234567,
           byok_usage_inference: 1e-9,
         },
@@ -63,9 +64,21 @@ describe("the activity", () => {
   });
 
   test("of nothing is an empty list, and what is 0 is shown as 0", async () => {
-    const zero = { requests: 0n, promptTokens: 0n, completionTokens: 0n, reasoningTokens: 0n };
+    const zero = {
+      requests: 0n,
+      promptTokens: 0n,
+      completionTokens: 0n,
+      reasoningTokens: 0n,
+      cachedTokens: 0n,
+    };
     items = [activityItem({ ...zero, usageNanoUsd: 0n, byokUsageInferenceNanoUsd: 0n })];
-    const numbers = { requests: 0, prompt_tokens: 0, completion_tokens: 0, reasoning_tokens: 0 };
+    const numbers = {
+      requests: 0,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      reasoning_tokens: 0,
+      cached_tokens: 0,
+    };
     expect(await (await get()).json()).toMatchObject({
       data: [{ ...numbers, usage: 0, byok_usage_inference: 0 }],
     });

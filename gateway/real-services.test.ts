@@ -280,6 +280,7 @@ describe("the usage service behind the routes", () => {
       prompt_tokens: 6,
       completion_tokens: 4,
       reasoning_tokens: 2,
+      cached_tokens: 4,
       usage: 1e-8,
       byok_usage_inference: 0,
     };

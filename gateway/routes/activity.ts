@@ -54,6 +54,7 @@ const document: RouteDocument = {
         prompt_tokens: 0,
         completion_tokens: 0,
         reasoning_tokens: 0,
+        cached_tokens: 0,
         usage: 0.0153,
         byok_usage_inference: 0,
       },

@@ -48,8 +48,8 @@ export async function listActivity(
     FROM (
       SELECT day, endpoint_id, naming_id, max(last_ended_at) AS last_ended_at, sum(requests)::bigint AS requests,
         sum(prompt_tokens)::bigint AS prompt_tokens, sum(completion_tokens)::bigint AS completion_tokens,
-        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(charged_nano_usd)::bigint AS charged_nano_usd,
-        sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd
+        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(cached_tokens)::bigint AS cached_tokens,
+        sum(charged_nano_usd)::bigint AS charged_nano_usd, sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd
       FROM activity
       WHERE account_id = ${accountId} AND day BETWEEN ${firstDay} AND ${lastDay} ${ofKey} ${ofMember}
       GROUP BY day, endpoint_id, naming_id
@@ -81,6 +81,7 @@ function add(named: NamedSum, other: NamedSum): NamedSum {
     prompt_tokens: named.prompt_tokens + other.prompt_tokens,
     completion_tokens: named.completion_tokens + other.completion_tokens,
     reasoning_tokens: named.reasoning_tokens + other.reasoning_tokens,
+    cached_tokens: named.cached_tokens + other.cached_tokens,
     charged_nano_usd: named.charged_nano_usd + other.charged_nano_usd,
     byok_list_nano_usd: named.byok_list_nano_usd + other.byok_list_nano_usd,
   };

@@ -29,8 +29,8 @@ const lastMs = 253_402_300_799_999;
 export function storageFault(event: GenerationEvent): string | undefined {
   const endedMs = endedAtMs(event);
   if (!(endedMs >= 0 && endedMs <= lastMs)) return "ended_at lies outside of the years 1970 to 9999";
-  const { prompt = 0n, completion = 0n, reasoning = 0n } = event.tokens ?? {};
-  const amounts = [prompt, completion, reasoning, event.costNanoUsd, event.listPriceNanoUsd];
+  const { prompt = 0n, completion = 0n, reasoning = 0n, cachedPrompt = 0n } = event.tokens ?? {};
+  const amounts = [prompt, completion, reasoning, cachedPrompt, event.costNanoUsd, event.listPriceNanoUsd];
   if (amounts.some((amount) => amount < 0n || amount > maxAmount))
     return "an amount lies outside of 0 to 10^15";
   return undefined;
@@ -58,6 +58,7 @@ export class RowWriter {
       prompt_tokens: tokens?.prompt ?? 0n,
       completion_tokens: tokens?.completion ?? 0n,
       reasoning_tokens: tokens?.reasoning ?? 0n,
+      cached_tokens: tokens?.cachedPrompt ?? 0n,
       charged_nano_usd: event.costNanoUsd,
       byok_list_nano_usd: event.byok ? event.listPriceNanoUsd : 0n,
     };
@@ -137,6 +138,7 @@ export function toProtoActivityItem(entry: ActivityEntry): ActivityItem {
     promptTokens: entry.prompt_tokens,
     completionTokens: entry.completion_tokens,
     reasoningTokens: entry.reasoning_tokens,
+    cachedTokens: entry.cached_tokens,
     usageNanoUsd: entry.charged_nano_usd,
     byokUsageInferenceNanoUsd: entry.byok_list_nano_usd,
   });

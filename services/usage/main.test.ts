@@ -99,11 +99,11 @@ test("waits for its migrations, not for Kafka, answers callers, and stops when t
   const { child, url } = await start({ DATABASE_URL: empty.url });
   expect(await readiness(url)).toMatchObject({
     status: 503,
-    body: { problems: ["migrations pending: 0001-usage"] },
+    body: { problems: ["migrations pending: 0001-usage, 0002-cached-tokens"] },
   });
   const migration = run("commands/migrate.ts", { DATABASE_URL: empty.url });
   expect(await migration.exited).toBe(0);
-  expect(migration.lines).toContain("usage: applied 0001-usage");
+  expect(migration.lines).toContain("usage: applied 0001-usage, 0002-cached-tokens");
   expect((await readiness(url)).status).toBe(200);
   expect(await requests(url)).toEqual({ status: 200, requests: 0 });
   expect(await child.stop()).toBe(0);

@@ -67,13 +67,14 @@ async function mendDifferences(transaction: UsageTransaction, day: string): Prom
   const { numAffectedRows = 0n } = await sql`
     WITH ${differences(day)}
     INSERT INTO activity (day, account_id, endpoint_id, key_hash, member_id, naming_id, requests, prompt_tokens,
-      completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
+      completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
     SELECT ${day}::date, difference.* FROM difference
     ON CONFLICT (account_id, day, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
       requests = excluded.requests,
       prompt_tokens = excluded.prompt_tokens,
       completion_tokens = excluded.completion_tokens,
       reasoning_tokens = excluded.reasoning_tokens,
+      cached_tokens = excluded.cached_tokens,
       charged_nano_usd = excluded.charged_nano_usd,
       byok_list_nano_usd = excluded.byok_list_nano_usd,
       last_ended_at = excluded.last_ended_at`.execute(transaction);
@@ -86,8 +87,8 @@ function differences(day: string) {
     truth AS (
       SELECT account_id, endpoint_id, key_hash, member_id, naming_id, count(*) AS requests,
         sum(prompt_tokens)::bigint AS prompt_tokens, sum(completion_tokens)::bigint AS completion_tokens,
-        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(charged_nano_usd)::bigint AS charged_nano_usd,
-        sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd,
+        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(cached_tokens)::bigint AS cached_tokens,
+        sum(charged_nano_usd)::bigint AS charged_nano_usd, sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd,
         max(ended_at) FILTER (WHERE revision > 0) AS last_ended_at
       FROM record
       WHERE ended_at >= ${`${day}T00:00:00Z`}::timestamptz AND ended_at < ${`${addDays(day, 1)}T00:00:00Z`}::timestamptz
@@ -97,15 +98,15 @@ function differences(day: string) {
     difference AS (
       SELECT account_id, endpoint_id, key_hash, member_id, naming_id, coalesce(truth.requests, 0) AS requests,
         coalesce(truth.prompt_tokens, 0) AS prompt_tokens, coalesce(truth.completion_tokens, 0) AS completion_tokens,
-        coalesce(truth.reasoning_tokens, 0) AS reasoning_tokens,
+        coalesce(truth.reasoning_tokens, 0) AS reasoning_tokens, coalesce(truth.cached_tokens, 0) AS cached_tokens,
         coalesce(truth.charged_nano_usd, 0) AS charged_nano_usd,
         coalesce(truth.byok_list_nano_usd, 0) AS byok_list_nano_usd, truth.last_ended_at
       FROM truth FULL JOIN cell USING (account_id, endpoint_id, key_hash, member_id, naming_id)
       WHERE (coalesce(truth.requests, 0), coalesce(truth.prompt_tokens, 0), coalesce(truth.completion_tokens, 0),
-          coalesce(truth.reasoning_tokens, 0), coalesce(truth.charged_nano_usd, 0),
+          coalesce(truth.reasoning_tokens, 0), coalesce(truth.cached_tokens, 0), coalesce(truth.charged_nano_usd, 0),
           coalesce(truth.byok_list_nano_usd, 0), truth.last_ended_at)
         IS DISTINCT FROM (coalesce(cell.requests, 0), coalesce(cell.prompt_tokens, 0),
-          coalesce(cell.completion_tokens, 0), coalesce(cell.reasoning_tokens, 0), coalesce(cell.charged_nano_usd, 0),
-          coalesce(cell.byok_list_nano_usd, 0), cell.last_ended_at)
+          coalesce(cell.completion_tokens, 0), coalesce(cell.reasoning_tokens, 0), coalesce(cell.cached_tokens, 0),
+          coalesce(cell.charged_nano_usd, 0), coalesce(cell.byok_list_nano_usd, 0), cell.last_ended_at)
     )`;
 }

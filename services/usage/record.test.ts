@@ -83,6 +83,7 @@ describe("an event", () => {
         prompt_tokens: 3n,
         completion_tokens: 2n,
         reasoning_tokens: 1n,
+        cached_tokens: 2n,
         charged_nano_usd: 5n,
         byok_list_nano_usd: 90n,
       },

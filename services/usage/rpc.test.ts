@@ -76,6 +76,7 @@ describe("activity", () => {
       promptTokens: 6n,
       completionTokens: 4n,
       reasoningTokens: 2n,
+      cachedTokens: 4n,
       usageNanoUsd: 7n,
       byokUsageInferenceNanoUsd: 40n,
     });
@@ -159,11 +160,11 @@ describe("activity", () => {
     expect(await activity({ memberId })).toMatchObject([{ requests: 1n }]);
     expect(await activity({ memberId: testUuid(8) })).toEqual([]);
     const malformed = await refusal(activity({ memberId: "ada" }));
-    expect(malformed).toEqual({ reason: ErrorReason.INVALID_BODY, paths: ["user_id"] });
+    expect(malformed).toEqual({ reason: ErrorReason.INVALID_BODY, paths: ["member_id"] });
     account = await server.newAccount();
     expect(await refusal(activity({ memberId }))).toEqual({
       reason: ErrorReason.INVALID_BODY,
-      paths: ["user_id"],
+      paths: ["member_id"],
     });
   });
 

@@ -46,7 +46,7 @@ export function createUsageHandlers(
   };
 }
 
-/** Reads what activity is asked for. Paths of issues are the parameters of GET /activity. Throws `invalid_body`. */
+/** Reads what activity is asked for. Throws `invalid_body`. */
 function fromProtoListActivityRequest(
   { date, apiKeyHash, memberId }: ListActivityRequest,
   { accountId, organization }: Principal,
@@ -63,9 +63,9 @@ function fromProtoListActivityRequest(
     issues.push({ path: "api_key_hash", message: "must be 64 hex characters" });
   }
   if (memberId !== "" && !organization) {
-    issues.push({ path: "user_id", message: "is only for organization accounts" });
+    issues.push({ path: "member_id", message: "is only for organization accounts" });
   } else if (memberId !== "" && !isUuid(memberId)) {
-    issues.push({ path: "user_id", message: "must be a UUID" });
+    issues.push({ path: "member_id", message: "must be a UUID" });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
   return {

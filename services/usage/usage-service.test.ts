@@ -173,7 +173,8 @@ test("the schema is named, and what is pending keeps the service from being read
     verifyToken: () => Promise.reject(new Error("not asked")),
     authenticateKey: () => Promise.reject(new Error("not asked")),
   });
-  expect(await usage.readiness()).toEqual([`migrations pending: ${Object.keys(usageMigrations.migrations)}`]);
+  const pending = Object.keys(usageMigrations.migrations).join(", ");
+  expect(await usage.readiness()).toEqual([`migrations pending: ${pending}`]);
   await migrateToLatest(database, usageMigrations);
   usage.start();
   expect(await usage.readiness()).toEqual([]);

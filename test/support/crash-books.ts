@@ -54,9 +54,9 @@ const rollUpCell = `
   FULL JOIN (
     SELECT account_id, (ended_at AT TIME ZONE 'UTC')::date AS day, endpoint_id, key_hash, member_id, naming_id,
       count(*) AS requests, sum(charged_nano_usd) AS charged_nano_usd,
-      sum(prompt_tokens + completion_tokens + reasoning_tokens) AS tokens
+      sum(prompt_tokens + completion_tokens + reasoning_tokens + cached_tokens) AS tokens
     FROM usage.record GROUP BY 1, 2, 3, 4, 5, 6
   ) AS own USING (account_id, day, endpoint_id, key_hash, member_id, naming_id)
   WHERE coalesce(cell.requests, 0) <> coalesce(own.requests, 0)
     OR coalesce(cell.charged_nano_usd, 0) <> coalesce(own.charged_nano_usd, 0)
-    OR coalesce(prompt_tokens + completion_tokens + reasoning_tokens, 0) <> coalesce(tokens, 0)`;
+    OR coalesce(prompt_tokens + completion_tokens + reasoning_tokens + cached_tokens, 0) <> coalesce(tokens, 0)`;

@@ -34,6 +34,7 @@ export function activityItem(changes: MessageChanges<ActivityItem> = {}): Activi
     promptTokens: 20n,
     completionTokens: 5n,
     reasoningTokens: 2n,
+    cachedTokens: 4n,
     usageNanoUsd: 1_234_567n,
     byokUsageInferenceNanoUsd: 1n,
   });

@@ -37,7 +37,7 @@ export function usageEvent(init: UsageEventInit = {}): GenerationEvent {
     endpointId: testUuid(100),
     providerSlug: "acme",
     providerName: "Acme",
-    tokens: { prompt: 3n, completion: 2n, reasoning: 1n },
+    tokens: { prompt: 3n, completion: 2n, reasoning: 1n, cachedPrompt: 2n },
     costNanoUsd: 5n,
     listPriceNanoUsd: 5n,
     startedAt: timestampFromMs(endedMs - 1000),

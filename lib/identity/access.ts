@@ -58,6 +58,8 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
   rulesOf(ProviderKeyService, {
     listProviderKeys: managementKey,
     createProviderKey: managementKey,
+    getProviderKey: managementKey,
+    updateProviderKey: managementKey,
     deleteProviderKey: managementKey,
   }),
   rulesOf(AccountInternalService, {

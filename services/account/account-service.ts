@@ -30,7 +30,8 @@ import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { createCreditHandlers } from "./credit-rpc.ts";
 import { Founding } from "./founding.ts";
-import { createInternalHandlers, findPrincipal } from "./internal-rpc.ts";
+import { createInternalHandlers } from "./internal-rpc.ts";
+import { findPrincipal } from "./key-use.ts";
 import { accountMigrations } from "./migrations.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
 import { createMoneyCounters, type MoneyFigures, readMoneyFigures } from "./money-figures.ts";
@@ -113,7 +114,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   }
   const founding = new Founding(options.founded);
   const lookUpKey = (keyHash: string, signal: AbortSignal) =>
-    founding.whenFounded(() => findPrincipal(database, keyHash), signal);
+    founding.whenFounded(() => findPrincipal(database, keyHash, log), signal);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
   const identity = createIdentityInterceptor({ ...options, authenticateKey, audience: "account", clock });
   const interceptors = [

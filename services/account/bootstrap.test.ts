@@ -5,7 +5,7 @@ import { generateApiKey, hashApiKey } from "../../lib/identity/api-key.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { bootstrapAccount, withGeneratedKeys } from "./bootstrap.ts";
-import { findPrincipal } from "./internal-rpc.ts";
+import { findPrincipal } from "./key-use.ts";
 import { accountMigrations } from "./migrations.ts";
 import type { AccountDatabase, AccountTables } from "./store.ts";
 
@@ -47,7 +47,7 @@ test("of processes that start at once one makes the account, and only its keys w
     { kind: "management" },
   ]);
   for (const key of [made[0]?.inferenceKey, made[0]?.managementKey]) {
-    const principal = await findPrincipal(database, hashApiKey(key ?? ""));
+    const principal = await findPrincipal(database, hashApiKey(key ?? ""), silentLog);
     expect(principal.accountId).toBe(made[0]?.accountId);
   }
 });
@@ -55,7 +55,7 @@ test("of processes that start at once one makes the account, and only its keys w
 test("a second start makes nothing, and the keys of the first still work", async () => {
   const first = await bootstrapAccount(connect(), withGeneratedKeys(none));
   expect(await bootstrapAccount(connect(), withGeneratedKeys(none))).toBeUndefined();
-  const principal = await findPrincipal(connect(), hashApiKey(first?.inferenceKey ?? ""));
+  const principal = await findPrincipal(connect(), hashApiKey(first?.inferenceKey ?? ""), silentLog);
   expect(principal.scopes).toHaveLength(2);
   expect(await connect().selectFrom("ledger_entry").selectAll().execute()).toEqual([]);
 });

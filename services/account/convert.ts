@@ -112,6 +112,7 @@ export function toProtoKey(row: ApiKeyRow, spending: LineSpending): Key {
     disabled: row.disabled,
     createdAt: timestampFromDate(row.created_at),
     ...instant("updatedAt", row.updated_at),
+    ...instant("lastUsedAt", row.last_used_at),
     ...instant("expiresAt", row.expires_at),
     ...(row.limit_nano_usd === null ? {} : { limitNanoUsd: row.limit_nano_usd }),
     ...(limitRemainingNanoUsd === undefined ? {} : { limitRemainingNanoUsd }),

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   AuthenticateResponseSchema,
-  type Principal,
   ReleaseResponseSchema,
   ReservationOutcome,
   ReserveResponseSchema,
@@ -13,18 +12,16 @@ import type { AccountInternalService } from "../../gen/media/account/v1/account_
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import { toProtoPrincipal } from "./convert.ts";
 import { fromProtoReleaseRequest, fromProtoReserveRequest, fromProtoSettleRequest } from "./hold-requests.ts";
 import { type HoldDecision, releaseHolds, reserveCredit } from "./holds.ts";
 import { checkKeyHash } from "./key-requests.ts";
-import { findUsableKey } from "./keys.ts";
+import { findPrincipal } from "./key-use.ts";
 import {
   type SettlementOptions,
   type SettlementOutcome,
   settlementFault,
   settleTold,
 } from "./settlements.ts";
-import type { AccountDatabase } from "./store.ts";
 
 /** What the handlers for processes work with. */
 export interface InternalRpcOptions extends SettlementOptions {
@@ -53,7 +50,7 @@ const settleOutcomes: Readonly<Record<SettlementOutcome, SettleOutcome>> = {
 export function createInternalHandlers(
   options: InternalRpcOptions,
 ): Partial<ServiceImpl<typeof AccountInternalService>> {
-  const { database, clock, holdGraceMs } = options;
+  const { database, clock, holdGraceMs, log } = options;
   return {
     async authenticate({ keyHash }, { signal }) {
       const principal = await options.lookUpKey(checkKeyHash(keyHash, "key_hash"), signal);
@@ -102,9 +99,4 @@ async function settle(
 /** A request that was lost is for the topic to tell, in its order: nobody settles it. */
 function toldFault(event: GenerationEvent, oldestMs: number): string | undefined {
   return event.revision === 0 ? "a lost request can't be settled" : settlementFault(event, oldestMs);
-}
-
-/** Who a key speaks for, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */
-export async function findPrincipal(database: AccountDatabase, keyHash: string): Promise<Principal> {
-  return toProtoPrincipal(await findUsableKey(database, keyHash));
 }

@@ -1,12 +1,11 @@
 import { sql } from "kysely";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { generateApiKey, hashApiKey, maskApiKey } from "../../lib/identity/api-key.ts";
-import { keyRefusal } from "../../lib/identity/authenticate.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { checkKeyOwner, lockActiveMember } from "./key-members.ts";
+import { checkNotLast, endsEarlier, lockKeyEndings } from "./last-management-key.ts";
 import type {
   AccountDatabase,
-  AccountKindName,
   AccountTransaction,
   ApiKeyRow,
   KeyKindName,
@@ -22,12 +21,14 @@ import type {
  *    key of a member who has left works.
  * 4. Whatever decides by what a key is like locks it first; so a key is replaced once, and one that was replaced never
  *    works longer than its grace period.
+ * 5. What ends a key first takes its account's lock for that, so that of the last two management keys one stays.
  */
 
 /** Most keys that an account may have, disabled and expired ones included. */
 export const maxKeysPerAccount = 1000;
 
-const isExpired = sql<boolean>`coalesce(api_key.expires_at <= now(), false)`;
+/** Whether a key has expired, as a column of a query of keys. */
+export const isExpired = sql<boolean>`coalesce(api_key.expires_at <= now(), false)`;
 
 /** What a new key is to be. */
 export interface NewKey {
@@ -171,7 +172,9 @@ export async function getKey(database: AccountDatabase, accountId: string, hash:
   return row;
 }
 
-/** Changes a key. Throws `record_unknown`, and `invalid_body` for what this key can't have. */
+/**
+ * Changes a key. Throws `record_unknown`, `invalid_body` for what this key can't have, and `last_management_key`.
+ */
 export function updateKey(
   database: AccountDatabase,
   accountId: string,
@@ -179,8 +182,10 @@ export function updateKey(
   change: KeyChange,
 ): Promise<ApiKeyRow> {
   return database.transaction().execute(async (transaction) => {
+    await lockKeyEndings(transaction, accountId);
     const key = await lockKey(transaction, accountId, hash);
     checkChange(key, change);
+    if (endsEarlier(key, change)) await checkNotLast(transaction, key);
     const values = {
       name: change.name,
       disabled: change.disabled,
@@ -252,40 +257,19 @@ function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclu
   };
 }
 
-/** Deletes a key. Throws `record_unknown`, also for one deleted before. */
-export async function deleteKey(database: AccountDatabase, accountId: string, hash: string): Promise<void> {
-  const deleted = await database
-    .updateTable("api_key")
-    .set({ deleted_at: sql<Date>`now()` })
-    .where("hash", "=", hash)
-    .where("account_id", "=", accountId)
-    .where("deleted_at", "is", null)
-    .returning("hash")
-    .executeTakeFirst();
-  if (deleted === undefined) throw unknownRecord();
-}
-
-/** A key that may be used now, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */
-export async function findUsableKey(
-  database: AccountDatabase,
-  hash: string,
-): Promise<ApiKeyRow & { account_kind: AccountKindName }> {
-  const row = await database
-    .selectFrom("api_key")
-    .innerJoin("account", "account.id", "api_key.account_id")
-    .leftJoin("member", "member.id", "api_key.member_id")
-    .selectAll("api_key")
-    .select(["account.kind as account_kind", "member.removed_at as member_removed_at"])
-    .select(isExpired.as("is_expired"))
-    .where("api_key.hash", "=", hash)
-    .where("api_key.deleted_at", "is", null)
-    .executeTakeFirst();
-  if (row === undefined) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "the key is not known");
-  if (row.disabled || row.member_removed_at !== null) {
-    throw keyRefusal(ErrorReason.KEY_DISABLED, "the key is disabled");
-  }
-  if (row.is_expired) throw keyRefusal(ErrorReason.KEY_EXPIRED, "the key has expired");
-  return row;
+/**
+ * Deletes a key. Throws `record_unknown`, also for one deleted before, and `last_management_key`.
+ */
+export function deleteKey(database: AccountDatabase, accountId: string, hash: string): Promise<void> {
+  return database.transaction().execute(async (transaction) => {
+    await lockKeyEndings(transaction, accountId);
+    await checkNotLast(transaction, await lockKey(transaction, accountId, hash));
+    await transaction
+      .updateTable("api_key")
+      .set({ deleted_at: sql<Date>`now()` })
+      .where("hash", "=", hash)
+      .execute();
+  });
 }
 
 /** The error for a record that does not exist for the caller. */

@@ -3,6 +3,7 @@ import { accounts } from "./migrations/0001-accounts.ts";
 import { credits } from "./migrations/0002-credits.ts";
 import { providerKeys } from "./migrations/0003-provider-keys.ts";
 import { keyRotation } from "./migrations/0004-key-rotation.ts";
+import { keyUse } from "./migrations/0005-key-use.ts";
 
 /** The schema of the account service and the steps that make it. */
 export const accountMigrations: SchemaMigrations = {
@@ -12,5 +13,6 @@ export const accountMigrations: SchemaMigrations = {
     "0002-credits": credits,
     "0003-provider-keys": providerKeys,
     "0004-key-rotation": keyRotation,
+    "0005-key-use": keyUse,
   },
 };

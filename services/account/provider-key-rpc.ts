@@ -5,15 +5,24 @@ import { ResolveProviderKeyResponseSchema } from "../../gen/media/account/v1/acc
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import {
   CreateProviderKeyResponseSchema,
+  GetProviderKeyResponseSchema,
   ListProviderKeysResponseSchema,
   type ProviderKey,
   ProviderKeySchema,
+  UpdateProviderKeyResponseSchema,
 } from "../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { principalOf } from "../../lib/identity/caller.ts";
 import type { Sealer } from "../../lib/secrets/seal.ts";
 import { FieldIssues } from "./field-issues.ts";
-import { createProviderKey, deleteProviderKey, listProviderKeys, openProviderKey } from "./provider-keys.ts";
+import {
+  createProviderKey,
+  deleteProviderKey,
+  getProviderKey,
+  listProviderKeys,
+  openProviderKey,
+  updateProviderKey,
+} from "./provider-keys.ts";
 import type { AccountDatabase, ProviderKeyRow } from "./store.ts";
 
 /** What provider keys are kept with. */
@@ -37,7 +46,7 @@ export function createProviderKeyHandlers(
       const rows = await listProviderKeys(database, principalOf(context).accountId);
       return create(ListProviderKeysResponseSchema, { providerKeys: rows.map(toProtoProviderKey) });
     },
-    async createProviderKey({ providerSlug, secret, name }, context) {
+    async createProviderKey({ providerSlug, secret, name, disabled }, context) {
       const { sealer, providerSlugs } = options;
       const { accountId } = principalOf(context);
       const issues = new FieldIssues();
@@ -46,17 +55,37 @@ export function createProviderKeyHandlers(
       checkSecret(issues, secret);
       if (name !== "") issues.checkName("name", name);
       issues.throwIfAny();
-      const row = await createProviderKey(database, sealer, { accountId, providerSlug, secret, name });
+      const key = { accountId, providerSlug, secret, name, disabled };
+      const row = await createProviderKey(database, sealer, key);
       return create(CreateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
     },
-    async deleteProviderKey({ id }, context) {
+    async getProviderKey({ id }, context) {
+      checkUuid(id);
+      const row = await getProviderKey(database, principalOf(context).accountId, id);
+      return create(GetProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+    },
+    async updateProviderKey({ id, name, disabled, secret }, context) {
       const issues = new FieldIssues();
       issues.checkUuid("id", id);
+      if (secret !== undefined) checkSecret(issues, secret);
+      if (name !== undefined && name !== "") issues.checkName("name", name);
       issues.throwIfAny();
+      const bound = { id, account_id: principalOf(context).accountId };
+      const row = await updateProviderKey(database, options.sealer, bound, { name, disabled, secret });
+      return create(UpdateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+    },
+    async deleteProviderKey({ id }, context) {
+      checkUuid(id);
       await deleteProviderKey(database, principalOf(context).accountId, id);
       return {};
     },
   };
+}
+
+function checkUuid(id: string): void {
+  const issues = new FieldIssues();
+  issues.checkUuid("id", id);
+  issues.throwIfAny();
 }
 
 function checkSecret(issues: FieldIssues, secret: string): void {
@@ -75,6 +104,7 @@ function toProtoProviderKey(row: ProviderKeyRow): ProviderKey {
     label: row.label,
     disabled: row.disabled,
     createdAt: timestampFromDate(row.created_at),
+    accountId: row.account_id,
   });
 }
 

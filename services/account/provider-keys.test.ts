@@ -120,20 +120,47 @@ describe("a provider key", () => {
     const other = await newAccount();
     const theirs = server.client(ProviderKeyService, `Bearer ${other.managementKey}`);
     const { providerKey } = await theirs.createProviderKey({ providerSlug: "openai", secret });
-    const deletion = own.deleteProviderKey({ id: providerKey?.id ?? "" });
-    expect((await refusal(deletion)).reason).toBe(ErrorReason.RECORD_UNKNOWN);
+    const id = providerKey?.id ?? "";
+    for (const call of [
+      own.deleteProviderKey({ id }),
+      own.getProviderKey({ id }),
+      own.updateProviderKey({ id, name: "ours", secret: "ours" }),
+    ]) {
+      expect((await refusal(call)).reason).toBe(ErrorReason.RECORD_UNKNOWN);
+    }
     expect((await own.listProviderKeys({})).providerKeys).toEqual([]);
     expect(await resolve("openai")).toEqual(none);
     expect(await resolve("openai", other.accountId)).toMatchObject({ secret });
   });
 
-  test("that is disabled is not used", async () => {
-    await own.createProviderKey({ providerSlug: "openai", secret });
-    await sql`UPDATE provider_key SET disabled = true WHERE account_id = ${accountId}`.execute(
-      server.database,
-    );
+  test("that is disabled is not used, until it is enabled", async () => {
+    const { providerKey } = await own.createProviderKey({ providerSlug: "openai", secret, disabled: true });
+    expect(providerKey).toMatchObject({ disabled: true, accountId });
+    expect(await resolve("openai")).toEqual(none);
+    const id = providerKey?.id ?? "";
+    expect((await own.updateProviderKey({ id, disabled: false })).providerKey?.disabled).toBe(false);
+    expect(await resolve("openai")).toMatchObject({ secret });
+    await own.updateProviderKey({ id, disabled: true });
     expect(await resolve("openai")).toEqual(none);
     expect((await own.listProviderKeys({})).providerKeys).toMatchObject([{ disabled: true }]);
+  });
+
+  test("is changed: what is unset stays, and a new secret takes the old one's place", async () => {
+    const { providerKey } = await own.createProviderKey({ providerSlug: "openai", secret, name: "ours" });
+    const id = providerKey?.id ?? "";
+    expect((await own.updateProviderKey({ id })).providerKey).toEqual(providerKey);
+    const other = "sk-another-secret-of-the-account";
+    const changed = await own.updateProviderKey({ id, name: "", secret: other });
+    expect(changed.providerKey).toEqual({ ...providerKey, name: "", label: "sk-…ount" });
+    expect((await own.getProviderKey({ id })).providerKey).toEqual(changed.providerKey);
+    expect(await resolve("openai")).toEqual({ keyId: id, secret: other });
+    const refused = { reason: ErrorReason.INVALID_BODY, paths: ["id", "secret", "name"] };
+    const faulty = own.updateProviderKey({ id: "x", secret: "with blanks", name: "two\nlines" });
+    expect(await refusal(faulty)).toEqual(refused);
+    await own.deleteProviderKey({ id });
+    for (const call of [own.getProviderKey({ id }), own.updateProviderKey({ id, secret: other })]) {
+      expect((await refusal(call)).reason).toBe(ErrorReason.RECORD_UNKNOWN);
+    }
   });
 
   test("moved to another account or provider by the database's hand does not open", async () => {

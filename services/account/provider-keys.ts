@@ -21,6 +21,15 @@ export interface NewProviderKey {
   readonly secret: string;
   /** Empty for none. */
   readonly name: string;
+  /** Left unset: false. */
+  readonly disabled?: boolean;
+}
+
+/** What of a provider key is to change: undefined stays as it is. */
+export interface ProviderKeyChange {
+  readonly name: string | undefined;
+  readonly disabled: boolean | undefined;
+  readonly secret: string | undefined;
 }
 
 /** A provider key as it is used. */
@@ -49,12 +58,12 @@ function boundTo({ id, account_id, provider_slug }: Bound): readonly string[] {
 export async function createProviderKey(
   database: AccountDatabase,
   sealer: Sealer,
-  { accountId, providerSlug, secret, name }: NewProviderKey,
+  { accountId, providerSlug, secret, name, disabled = false }: NewProviderKey,
 ): Promise<ProviderKeyRow> {
   const bound = { id: randomUUID(), account_id: accountId, provider_slug: providerSlug };
   const row = await database
     .insertInto("provider_key")
-    .values({ ...bound, name, label: maskSecret(secret), sealed: sealer.seal(secret, boundTo(bound)) })
+    .values({ ...bound, name, disabled, ...sealed(sealer, bound, secret) })
     .onConflict((conflict) =>
       conflict.columns(["account_id", "provider_slug"]).where("deleted_at", "is", null).doNothing(),
     )
@@ -63,6 +72,52 @@ export async function createProviderKey(
   if (row !== undefined) return row;
   const message = "an account has at most one key for a provider";
   throw new DomainError(ErrorReason.COUNT_LIMIT_REACHED, message);
+}
+
+/** One provider key of an account. Throws `record_unknown`. */
+export async function getProviderKey(
+  database: AccountDatabase,
+  accountId: string,
+  id: string,
+): Promise<ProviderKeyRow> {
+  const row = await database
+    .selectFrom("provider_key")
+    .select(shown)
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .where("deleted_at", "is", null)
+    .executeTakeFirst();
+  if (row === undefined) throw unknownRecord();
+  return row;
+}
+
+/** Changes a provider key. Throws `record_unknown`. */
+export async function updateProviderKey(
+  database: AccountDatabase,
+  sealer: Sealer,
+  bound: Pick<Bound, "id" | "account_id">,
+  { name, disabled, secret }: ProviderKeyChange,
+): Promise<ProviderKeyRow> {
+  const row = await getProviderKey(database, bound.account_id, bound.id);
+  const change = {
+    ...(name === undefined ? {} : { name }),
+    ...(disabled === undefined ? {} : { disabled }),
+    ...(secret === undefined ? {} : sealed(sealer, row, secret)),
+  };
+  if (Object.keys(change).length === 0) return row;
+  const changed = await database
+    .updateTable("provider_key")
+    .set(change)
+    .where("id", "=", row.id)
+    .where("deleted_at", "is", null)
+    .returning(shown)
+    .executeTakeFirst();
+  if (changed === undefined) throw unknownRecord();
+  return changed;
+}
+
+function sealed(sealer: Sealer, bound: Bound, secret: string) {
+  return { label: maskSecret(secret), sealed: sealer.seal(secret, boundTo(bound)) };
 }
 
 /** A secret for people to recognise, such as `sk-…wxyz`; of a short one nothing is shown. */

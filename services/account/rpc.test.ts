@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -85,9 +85,48 @@ describe("a key", () => {
       rateBucket: hashApiKey(secret),
       organization: false,
     });
-    expect((await keys.getKey({ hash: hashApiKey(secret) })).key).toEqual(key);
+    const used = { ...key, lastUsedAt: expect.anything() };
+    expect((await keys.getKey({ hash: hashApiKey(secret) })).key).toEqual(used);
     const own = server.client(KeyService, `Bearer ${secret}`);
-    expect((await own.getCurrentKey({})).key).toEqual(key);
+    expect((await own.getCurrentKey({})).key).toEqual(used);
+  });
+
+  test("knows to the minute when it was used last, and its changes are no use", async () => {
+    const { secret, key } = await keys.createKey({ name: "one" });
+    const hash = key?.hash ?? "";
+    const lastUse = async () => (await keys.getKey({ hash })).key?.lastUsedAt;
+    const moveBack = (seconds: number) =>
+      sql`UPDATE account.api_key SET last_used_at = last_used_at - make_interval(secs => ${seconds})
+        WHERE hash = ${hash}`.execute(server.database);
+    await keys.updateKey({ hash, name: "two" });
+    expect(await lastUse()).toBeUndefined();
+    const before = Date.now();
+    await authenticate(secret);
+    const first = await lastUse();
+    expect(first && timestampMs(first)).toBeGreaterThan(before - 1000);
+    await moveBack(50);
+    const earlier = await lastUse();
+    await authenticate(secret);
+    expect(await lastUse()).toEqual(earlier);
+    await moveBack(20);
+    await authenticate(secret);
+    const last = await lastUse();
+    expect(last && timestampMs(last)).toBeGreaterThanOrEqual(first ? timestampMs(first) : Infinity);
+  });
+
+  test("works while somebody has its record locked; its use is noted later", async () => {
+    const { secret, key } = await keys.createKey({ name: "one" });
+    await server.database.transaction().execute(async (transaction) => {
+      const own = transaction
+        .selectFrom("api_key")
+        .select("hash")
+        .where("hash", "=", key?.hash ?? "");
+      await own.forUpdate().execute();
+      expect(await authenticate(secret)).toMatchObject({ keyName: "one" });
+    });
+    expect((await keys.getKey({ hash: key?.hash ?? "" })).key?.lastUsedAt).toBeUndefined();
+    await authenticate(secret);
+    expect((await keys.getKey({ hash: key?.hash ?? "" })).key?.lastUsedAt).toBeDefined();
   });
 
   test("of no scopes has them all, and a management key none", async () => {

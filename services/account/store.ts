@@ -66,6 +66,8 @@ interface ApiKeyTable {
   rate_bucket: string;
   /** Hash of its successor. */
   replaced_by: ColumnType<string | null, never, string>;
+  /** To about a minute. */
+  last_used_at: ColumnType<Date | null, never, never>;
 }
 
 interface AuditTable {

@@ -61,7 +61,8 @@ export const KeyService: GenService<{
     output: typeof GetCurrentKeyResponseSchema;
   },
   /**
-   * Changes a key. Errors: invalid_argument, not_found.
+   * Changes a key. Errors: invalid_argument, not_found, already_exists (it is the account's last working management
+   * key: no other one works as long as this one would; such a key is neither disabled nor given an earlier end).
    *
    * @generated from rpc media.account.v1.KeyService.UpdateKey
    */
@@ -71,7 +72,8 @@ export const KeyService: GenService<{
     output: typeof UpdateKeyResponseSchema;
   },
   /**
-   * Deletes a key. Errors: not_found.
+   * Deletes a key. Errors: not_found, already_exists (it is the account's last working management key: no other one
+   * works as long as this one does).
    *
    * @generated from rpc media.account.v1.KeyService.DeleteKey
    */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/provider_key.proto.
  */
 export const file_media_account_v1_provider_key: GenFile = /*@__PURE__*/
-  fileDesc("CiNtZWRpYS9hY2NvdW50L3YxL3Byb3ZpZGVyX2tleS5wcm90bxIQbWVkaWEuYWNjb3VudC52MSKPAQoLUHJvdmlkZXJLZXkSCgoCaWQYASABKAkSFQoNcHJvdmlkZXJfc2x1ZxgCIAEoCRIMCgRuYW1lGAMgASgJEg0KBWxhYmVsGAQgASgJEhAKCGRpc2FibGVkGAUgASgIEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhkKF0xpc3RQcm92aWRlcktleXNSZXF1ZXN0IlAKGExpc3RQcm92aWRlcktleXNSZXNwb25zZRI0Cg1wcm92aWRlcl9rZXlzGAEgAygLMh0ubWVkaWEuYWNjb3VudC52MS5Qcm92aWRlcktleSJPChhDcmVhdGVQcm92aWRlcktleVJlcXVlc3QSFQoNcHJvdmlkZXJfc2x1ZxgBIAEoCRIOCgZzZWNyZXQYAiABKAkSDAoEbmFtZRgDIAEoCSJQChlDcmVhdGVQcm92aWRlcktleVJlc3BvbnNlEjMKDHByb3ZpZGVyX2tleRgBIAEoCzIdLm1lZGlhLmFjY291bnQudjEuUHJvdmlkZXJLZXkiJgoYRGVsZXRlUHJvdmlkZXJLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIhsKGURlbGV0ZVByb3ZpZGVyS2V5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiNtZWRpYS9hY2NvdW50L3YxL3Byb3ZpZGVyX2tleS5wcm90bxIQbWVkaWEuYWNjb3VudC52MSKjAQoLUHJvdmlkZXJLZXkSCgoCaWQYASABKAkSFQoNcHJvdmlkZXJfc2x1ZxgCIAEoCRIMCgRuYW1lGAMgASgJEg0KBWxhYmVsGAQgASgJEhAKCGRpc2FibGVkGAUgASgIEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmFjY291bnRfaWQYByABKAkiGQoXTGlzdFByb3ZpZGVyS2V5c1JlcXVlc3QiUAoYTGlzdFByb3ZpZGVyS2V5c1Jlc3BvbnNlEjQKDXByb3ZpZGVyX2tleXMYASADKAsyHS5tZWRpYS5hY2NvdW50LnYxLlByb3ZpZGVyS2V5ImEKGENyZWF0ZVByb3ZpZGVyS2V5UmVxdWVzdBIVCg1wcm92aWRlcl9zbHVnGAEgASgJEg4KBnNlY3JldBgCIAEoCRIMCgRuYW1lGAMgASgJEhAKCGRpc2FibGVkGAQgASgIIlAKGUNyZWF0ZVByb3ZpZGVyS2V5UmVzcG9uc2USMwoMcHJvdmlkZXJfa2V5GAEgASgLMh0ubWVkaWEuYWNjb3VudC52MS5Qcm92aWRlcktleSIjChVHZXRQcm92aWRlcktleVJlcXVlc3QSCgoCaWQYASABKAkiTQoWR2V0UHJvdmlkZXJLZXlSZXNwb25zZRIzCgxwcm92aWRlcl9rZXkYASABKAsyHS5tZWRpYS5hY2NvdW50LnYxLlByb3ZpZGVyS2V5IoYBChhVcGRhdGVQcm92aWRlcktleVJlcXVlc3QSCgoCaWQYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhUKCGRpc2FibGVkGAMgASgISAGIAQESEwoGc2VjcmV0GAQgASgJSAKIAQFCBwoFX25hbWVCCwoJX2Rpc2FibGVkQgkKB19zZWNyZXQiUAoZVXBkYXRlUHJvdmlkZXJLZXlSZXNwb25zZRIzCgxwcm92aWRlcl9rZXkYASABKAsyHS5tZWRpYS5hY2NvdW50LnYxLlByb3ZpZGVyS2V5IiYKGERlbGV0ZVByb3ZpZGVyS2V5UmVxdWVzdBIKCgJpZBgBIAEoCSIbChlEZWxldGVQcm92aWRlcktleVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * A stored provider key, without the key itself.
@@ -63,6 +63,13 @@ export type ProviderKey = Message<"media.account.v1.ProviderKey"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The account (UUID) it belongs to.
+   *
+   * @generated from field: string account_id = 7;
+   */
+  accountId: string;
 };
 
 /**
@@ -134,6 +141,13 @@ export type CreateProviderKeyRequest = Message<"media.account.v1.CreateProviderK
    * @generated from field: string name = 3;
    */
   name: string;
+
+  /**
+   * Whether it is to be left unused at first.
+   *
+   * @generated from field: bool disabled = 4;
+   */
+  disabled: boolean;
 };
 
 /**
@@ -165,6 +179,111 @@ export const CreateProviderKeyResponseSchema: GenMessage<CreateProviderKeyRespon
   messageDesc(file_media_account_v1_provider_key, 4);
 
 /**
+ * Asks for one provider key.
+ *
+ * @generated from message media.account.v1.GetProviderKeyRequest
+ */
+export type GetProviderKeyRequest = Message<"media.account.v1.GetProviderKeyRequest"> & {
+  /**
+   * UUID.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message media.account.v1.GetProviderKeyRequest.
+ * Use `create(GetProviderKeyRequestSchema)` to create a new message.
+ */
+export const GetProviderKeyRequestSchema: GenMessage<GetProviderKeyRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_provider_key, 5);
+
+/**
+ * The stored key.
+ *
+ * @generated from message media.account.v1.GetProviderKeyResponse
+ */
+export type GetProviderKeyResponse = Message<"media.account.v1.GetProviderKeyResponse"> & {
+  /**
+   * Without the key itself.
+   *
+   * @generated from field: media.account.v1.ProviderKey provider_key = 1;
+   */
+  providerKey?: ProviderKey | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.GetProviderKeyResponse.
+ * Use `create(GetProviderKeyResponseSchema)` to create a new message.
+ */
+export const GetProviderKeyResponseSchema: GenMessage<GetProviderKeyResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_provider_key, 6);
+
+/**
+ * Asks for a change; what is unset stays as it is.
+ *
+ * @generated from message media.account.v1.UpdateProviderKeyRequest
+ */
+export type UpdateProviderKeyRequest = Message<"media.account.v1.UpdateProviderKeyRequest"> & {
+  /**
+   * UUID. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * A name for people, at most 256 characters on one line. Empty: none.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Whether it is left unused. Holds within 5 s.
+   *
+   * @generated from field: optional bool disabled = 3;
+   */
+  disabled?: boolean | undefined;
+
+  /**
+   * The key itself, in place of the one that was stored, 1 to 4,096 visible ASCII characters. Used within 5 s.
+   *
+   * @generated from field: optional string secret = 4;
+   */
+  secret?: string | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateProviderKeyRequest.
+ * Use `create(UpdateProviderKeyRequestSchema)` to create a new message.
+ */
+export const UpdateProviderKeyRequestSchema: GenMessage<UpdateProviderKeyRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_provider_key, 7);
+
+/**
+ * The stored key after the change.
+ *
+ * @generated from message media.account.v1.UpdateProviderKeyResponse
+ */
+export type UpdateProviderKeyResponse = Message<"media.account.v1.UpdateProviderKeyResponse"> & {
+  /**
+   * Without the key itself.
+   *
+   * @generated from field: media.account.v1.ProviderKey provider_key = 1;
+   */
+  providerKey?: ProviderKey | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateProviderKeyResponse.
+ * Use `create(UpdateProviderKeyResponseSchema)` to create a new message.
+ */
+export const UpdateProviderKeyResponseSchema: GenMessage<UpdateProviderKeyResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_provider_key, 8);
+
+/**
  * Asks to forget a provider key.
  *
  * @generated from message media.account.v1.DeleteProviderKeyRequest
@@ -183,7 +302,7 @@ export type DeleteProviderKeyRequest = Message<"media.account.v1.DeleteProviderK
  * Use `create(DeleteProviderKeyRequestSchema)` to create a new message.
  */
 export const DeleteProviderKeyRequestSchema: GenMessage<DeleteProviderKeyRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_provider_key, 5);
+  messageDesc(file_media_account_v1_provider_key, 9);
 
 /**
  * It is forgotten: no request that begins from now on uses it.
@@ -198,5 +317,5 @@ export type DeleteProviderKeyResponse = Message<"media.account.v1.DeleteProvider
  * Use `create(DeleteProviderKeyResponseSchema)` to create a new message.
  */
 export const DeleteProviderKeyResponseSchema: GenMessage<DeleteProviderKeyResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_provider_key, 6);
+  messageDesc(file_media_account_v1_provider_key, 10);
 

@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { CreateProviderKeyRequestSchema, CreateProviderKeyResponseSchema, DeleteProviderKeyRequestSchema, DeleteProviderKeyResponseSchema, ListProviderKeysRequestSchema, ListProviderKeysResponseSchema } from "./provider_key_pb.ts";
+import type { CreateProviderKeyRequestSchema, CreateProviderKeyResponseSchema, DeleteProviderKeyRequestSchema, DeleteProviderKeyResponseSchema, GetProviderKeyRequestSchema, GetProviderKeyResponseSchema, ListProviderKeysRequestSchema, ListProviderKeysResponseSchema, UpdateProviderKeyRequestSchema, UpdateProviderKeyResponseSchema } from "./provider_key_pb.ts";
 import { file_media_account_v1_provider_key } from "./provider_key_pb.ts";
 
 /**
  * Describes the file media/account/v1/provider_key_service.proto.
  */
 export const file_media_account_v1_provider_key_service: GenFile = /*@__PURE__*/
-  fileDesc("CittZWRpYS9hY2NvdW50L3YxL3Byb3ZpZGVyX2tleV9zZXJ2aWNlLnByb3RvEhBtZWRpYS5hY2NvdW50LnYxMuQCChJQcm92aWRlcktleVNlcnZpY2USbgoQTGlzdFByb3ZpZGVyS2V5cxIpLm1lZGlhLmFjY291bnQudjEuTGlzdFByb3ZpZGVyS2V5c1JlcXVlc3QaKi5tZWRpYS5hY2NvdW50LnYxLkxpc3RQcm92aWRlcktleXNSZXNwb25zZSIDkAIBEm4KEUNyZWF0ZVByb3ZpZGVyS2V5EioubWVkaWEuYWNjb3VudC52MS5DcmVhdGVQcm92aWRlcktleVJlcXVlc3QaKy5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZVByb3ZpZGVyS2V5UmVzcG9uc2UiABJuChFEZWxldGVQcm92aWRlcktleRIqLm1lZGlhLmFjY291bnQudjEuRGVsZXRlUHJvdmlkZXJLZXlSZXF1ZXN0GisubWVkaWEuYWNjb3VudC52MS5EZWxldGVQcm92aWRlcktleVJlc3BvbnNlIgBiBnByb3RvMw", [file_media_account_v1_provider_key]);
+  fileDesc("CittZWRpYS9hY2NvdW50L3YxL3Byb3ZpZGVyX2tleV9zZXJ2aWNlLnByb3RvEhBtZWRpYS5hY2NvdW50LnYxMsEEChJQcm92aWRlcktleVNlcnZpY2USbgoQTGlzdFByb3ZpZGVyS2V5cxIpLm1lZGlhLmFjY291bnQudjEuTGlzdFByb3ZpZGVyS2V5c1JlcXVlc3QaKi5tZWRpYS5hY2NvdW50LnYxLkxpc3RQcm92aWRlcktleXNSZXNwb25zZSIDkAIBEm4KEUNyZWF0ZVByb3ZpZGVyS2V5EioubWVkaWEuYWNjb3VudC52MS5DcmVhdGVQcm92aWRlcktleVJlcXVlc3QaKy5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZVByb3ZpZGVyS2V5UmVzcG9uc2UiABJoCg5HZXRQcm92aWRlcktleRInLm1lZGlhLmFjY291bnQudjEuR2V0UHJvdmlkZXJLZXlSZXF1ZXN0GigubWVkaWEuYWNjb3VudC52MS5HZXRQcm92aWRlcktleVJlc3BvbnNlIgOQAgEScQoRVXBkYXRlUHJvdmlkZXJLZXkSKi5tZWRpYS5hY2NvdW50LnYxLlVwZGF0ZVByb3ZpZGVyS2V5UmVxdWVzdBorLm1lZGlhLmFjY291bnQudjEuVXBkYXRlUHJvdmlkZXJLZXlSZXNwb25zZSIDkAICEm4KEURlbGV0ZVByb3ZpZGVyS2V5EioubWVkaWEuYWNjb3VudC52MS5EZWxldGVQcm92aWRlcktleVJlcXVlc3QaKy5tZWRpYS5hY2NvdW50LnYxLkRlbGV0ZVByb3ZpZGVyS2V5UmVzcG9uc2UiAGIGcHJvdG8z", [file_media_account_v1_provider_key]);
 
 /**
  * Provider keys for people's programs. Management keys only; a provider key of another account answers not_found.
@@ -38,6 +38,26 @@ export const ProviderKeyService: GenService<{
     methodKind: "unary";
     input: typeof CreateProviderKeyRequestSchema;
     output: typeof CreateProviderKeyResponseSchema;
+  },
+  /**
+   * One provider key. Errors: not_found.
+   *
+   * @generated from rpc media.account.v1.ProviderKeyService.GetProviderKey
+   */
+  getProviderKey: {
+    methodKind: "unary";
+    input: typeof GetProviderKeyRequestSchema;
+    output: typeof GetProviderKeyResponseSchema;
+  },
+  /**
+   * Changes a provider key. Errors: invalid_argument, not_found.
+   *
+   * @generated from rpc media.account.v1.ProviderKeyService.UpdateProviderKey
+   */
+  updateProviderKey: {
+    methodKind: "unary";
+    input: typeof UpdateProviderKeyRequestSchema;
+    output: typeof UpdateProviderKeyResponseSchema;
   },
   /**
    * Forgets a provider key. Errors: not_found.

@@ -26,6 +26,8 @@ beforeAll(async () => {
       providerKeys: {
         listProviderKeys: answer(() => ({ providerKeys: stored })),
         createProviderKey: answer(() => ({ providerKey: providerKey() })),
+        getProviderKey: answer(() => ({ providerKey: providerKey() })),
+        updateProviderKey: answer(() => ({ providerKey: providerKey({ name: "", disabled: true }) })),
         deleteProviderKey: answer(() => ({})),
       },
     },
@@ -55,14 +57,31 @@ const shown = {
   name: "Team",
   disabled: false,
   created_at: "2030-01-31T12:00:00.000Z",
+  workspace_id: "account-1",
+  sort_order: 0,
+  is_fallback: false,
+  is_required: false,
+  is_byok_only: false,
+  allowed_models: null,
+  allowed_user_ids: null,
+  allowed_api_key_hashes: null,
+  declared_zdr: null,
+  declared_region: null,
 };
 
 describe("provider keys", () => {
   test("are listed in the service's order", async () => {
-    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [] });
+    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [], total_count: 0 });
     stored = [providerKey(), providerKey({ providerSlug: "other", name: "", disabled: true })];
-    expect(await (await call("GET", "/byok")).json()).toEqual({
-      data: [shown, { ...shown, provider: "other", name: null, disabled: true }],
+    const other = { ...shown, provider: "other", name: null, disabled: true };
+    const ask = async (query: string) => (await call("GET", `/byok${query}`)).json();
+    expect(await ask("")).toEqual({ data: [shown, other], total_count: 2 });
+    expect(await ask("?limit=1")).toEqual({ data: [shown], total_count: 2 });
+    expect(await ask("?limit=1&offset=1")).toEqual({ data: [other], total_count: 2 });
+    expect(await ask("?provider=other&workspace_id=x")).toEqual({ data: [other], total_count: 1 });
+    expect(await errorOf(await call("GET", "/byok?limit=0"))).toEqual({
+      status: 400,
+      reason: "invalid_body",
     });
   });
 
@@ -83,7 +102,11 @@ describe("provider keys", () => {
     ],
     [
       { provider: "acme", key: secret, name: "Team", disabled: true, allowed_models: null },
-      { providerSlug: "acme", secret, name: "Team" },
+      { providerSlug: "acme", secret, name: "Team", disabled: true },
+    ],
+    [
+      { provider: "acme", key: secret, is_fallback: false, declared_region: "global", declared_zdr: null },
+      { providerSlug: "acme", secret, disabled: false },
     ],
   ] as const)("are stored by %j", async ([body, request]) => {
     const response = await call("POST", "/byok", body);
@@ -136,11 +159,54 @@ describe("provider keys", () => {
     });
   });
 
+  test("are shown and changed by their id", async () => {
+    const got = await call("GET", `/byok/${id}`);
+    expect([got.status, await got.json()]).toEqual([200, { data: shown }]);
+    for (const [body, request] of [
+      [{}, { id }],
+      [
+        { name: null, disabled: true },
+        { id, name: "", disabled: true },
+      ],
+      [
+        { name: "Team", key: secret, disabled: null, is_required: false },
+        { id, name: "Team", secret },
+      ],
+    ]) {
+      const response = await call("PATCH", `/byok/${id}`, body);
+      expect(await response.json()).toEqual({ data: { ...shown, name: null, disabled: true } });
+      const { $typeName: _, ...sent } = asked.at(-1) as Record<string, unknown>;
+      expect(sent).toEqual(request);
+    }
+  });
+
+  test.for([
+    [{ is_fallback: true, is_required: true }, ["is_fallback", "is_required"]],
+    [{ is_byok_only: "yes", allowed_models: ["a/b"] }, ["is_byok_only", "allowed_models"]],
+    [{ allowed_user_ids: [], allowed_api_key_hashes: [] }, ["allowed_user_ids", "allowed_api_key_hashes"]],
+    [{ declared_zdr: true, declared_region: "europe" }, ["declared_zdr", "declared_region"]],
+  ] as const)("are not used otherwise than was asked: %j", async ([wish, paths]) => {
+    for (const [method, path, body] of [
+      ["POST", "/byok", { provider: "acme", key: secret, ...wish }],
+      ["PATCH", `/byok/${id}`, wish],
+    ] as const) {
+      const response = await call(method, path, body);
+      const { error } = (await response.clone().json()) as {
+        error: { metadata: { issues: { path: string }[] } };
+      };
+      expect(error.metadata.issues.map((issue) => issue.path)).toEqual(paths);
+      expect(await errorOf(response)).toEqual({ status: 400, reason: "unsupported_parameter" });
+    }
+    expect(asked).toEqual([]);
+  });
+
   test.for(["x", id.slice(1), `${id}0`, "%00"])("have no such id: %s", async (bad) => {
-    expect(await errorOf(await call("DELETE", `/byok/${bad}`))).toEqual({
-      status: 404,
-      reason: "record_unknown",
-    });
+    for (const [method, body] of [["GET"], ["PATCH", {}], ["DELETE"]] as const) {
+      expect(await errorOf(await call(method, `/byok/${bad}`, body))).toEqual({
+        status: 404,
+        reason: "record_unknown",
+      });
+    }
     expect(asked).toEqual([]);
   });
 

@@ -52,6 +52,9 @@ const destinationSchema = Type.Object({
   api_key_hashes: orNull(Type.Array(Type.String(), { description: "Only events of these keys." })),
   filter_rules: orNull(filterRulesSchema),
   broadcast_generation_cost: Type.Boolean(),
+  broadcast_generation_cost_allocation: Type.Boolean({
+    description: "Cost is not told by kind of token: always false.",
+  }),
   broadcast_generation_identity: Type.Boolean(),
   broadcast_generation_request_context: Type.Boolean(),
   regions: Type.Array(stringEnum(["global"])),
@@ -116,6 +119,7 @@ export function toDestinationBody(destination: Destination | undefined): Static<
     api_key_hashes: apiKeyHashes?.values ?? null,
     filter_rules: filterRules === undefined ? null : toFilterRulesBody(filterRules),
     broadcast_generation_cost: destination.broadcastGenerationCost,
+    broadcast_generation_cost_allocation: false,
     broadcast_generation_identity: destination.broadcastGenerationIdentity,
     broadcast_generation_request_context: destination.broadcastGenerationRequestContext,
     regions: ["global"],

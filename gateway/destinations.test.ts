@@ -96,6 +96,7 @@ const shown = {
     ],
   },
   broadcast_generation_cost: true,
+  broadcast_generation_cost_allocation: false,
   broadcast_generation_identity: true,
   broadcast_generation_request_context: true,
   regions: ["global"],

@@ -3,6 +3,7 @@ import { type Key, KeyKind, KeyScope, type KeyUsage, LimitReset } from "../gen/m
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { usdNumber } from "../lib/money/nano-usd.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
+import { keyBudgetSchema, toKeyBudget } from "./key-budget.ts";
 import { nullableEnum, nullableInteger, nullableNumber, nullableString } from "./nullable-schema.ts";
 import { stringEnum } from "./string-enum.ts";
 import { formatInstant, formatOptionalInstant } from "./utc-instant.ts";
@@ -73,6 +74,10 @@ const keyFields = {
   }),
   created_at: Type.String({ format: "date-time" }),
   updated_at: nullableString({ format: "date-time" }),
+  last_used_at: nullableString({
+    format: "date-time",
+    description: "When a request last came with it, to about a minute; null: never.",
+  }),
   expires_at: nullableString({ format: "date-time", description: "From when it is refused; null: never." }),
   creator_user_id: nullableString({ description: "The organization's member who made it." }),
   workspace_id: Type.String({ description: "The account." }),
@@ -109,6 +114,10 @@ export const currentKeyAnswerSchema = Type.Object({
       { limit: Type.Integer(), used: Type.Integer(), remaining: Type.Integer() },
       { description: "There are none: always 0." },
     ),
+    budgets: Type.Array(keyBudgetSchema, {
+      description: "What bounds its spending: its limit, if it has one.",
+    }),
+    effective_budget: Type.Union([keyBudgetSchema, Type.Null()], { description: "The tightest of them." }),
     organization_id: nullableString({ description: "The account when it is an organization's." }),
     allowed_data_regions: Type.Array(stringEnum(["global"])),
     rate_limit: Type.Object(
@@ -139,6 +148,7 @@ export function toKeyBody(key: Key | undefined): KeyBody {
     rate_limit_per_minute: key.rateLimitPerMinute ?? null,
     created_at: formatInstant(key.createdAt),
     updated_at: formatOptionalInstant(key.updatedAt),
+    last_used_at: formatOptionalInstant(key.lastUsedAt),
     expires_at: formatOptionalInstant(key.expiresAt),
     creator_user_id: key.memberId === "" ? null : key.memberId,
     workspace_id: key.accountId,
@@ -146,12 +156,14 @@ export function toKeyBody(key: Key | undefined): KeyBody {
   };
 }
 
-/** The key that asks, as GET /key shows it, with whether its account is an organization's. */
+/** The key that asks, as GET /key shows it now, with whether its account is an organization's. */
 export function toCurrentKeyAnswer(
   key: Key | undefined,
   isOrganization: boolean,
+  nowMs: number,
 ): Static<typeof currentKeyAnswerSchema> {
   const body = toKeyBody(key);
+  const budget = key && toKeyBudget(key, nowMs);
   const isManagement = body.kind === "management";
   return {
     data: {
@@ -160,6 +172,8 @@ export function toCurrentKeyAnswer(
       is_provisioning_key: isManagement,
       is_free_tier: false,
       free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
+      budgets: budget === undefined ? [] : [budget],
+      effective_budget: budget ?? null,
       organization_id: isOrganization ? body.workspace_id : null,
       allowed_data_regions: ["global"],
       rate_limit: {

@@ -25,6 +25,7 @@ const exampleKey = create(KeySchema, {
   name: "Website",
   label: "sk-abc…wxyz",
   createdAt: timestampFromMs(createdMs),
+  lastUsedAt: timestampFromMs(createdMs),
   limitNanoUsd: 50_000_000_000n,
   limitRemainingNanoUsd: 49_984_700_000n,
   limitReset: LimitReset.MONTHLY,
@@ -120,7 +121,7 @@ export const updateKeyDocument: RouteDocument = {
   tag: "Keys",
   summary: "Change a key",
   description:
-    "What is absent stays as it is; null takes away a limit, its reset, an expiry or a rate limit. Holds everywhere within 5 s. Management keys only.",
+    "What is absent stays as it is; null takes away a limit, its reset, an expiry or a rate limit. Holds everywhere within 5 s. 409 for what would end the account's last management key that works. Management keys only.",
   parameters: [hashParameter],
   body: {
     name: "KeyChange",
@@ -128,7 +129,7 @@ export const updateKeyDocument: RouteDocument = {
     examples: { disable: { disabled: true }, unlimited: { limit: null, limit_reset: null } },
   },
   answer: jsonAnswer("The key as it is now.", "Key", keyAnswerSchema, example),
-  errors: [400, 401, 403, 404, 500],
+  errors: [400, 401, 403, 404, 409, 500],
 };
 
 /** What it says of DELETE /keys/{hash}. */
@@ -137,10 +138,10 @@ export const deleteKeyDocument: RouteDocument = {
   tag: "Keys",
   summary: "Delete a key",
   description:
-    "It is refused everywhere within 5 s; what it did stays in the activity. Management keys only.",
+    "It is refused everywhere within 5 s; what it did stays in the activity. 409 for the account's last management key that works. Management keys only.",
   parameters: [hashParameter],
   answer: jsonAnswer("It is gone.", "Deleted", deletedAnswerSchema, deletedAnswer),
-  errors: [401, 403, 404, 500],
+  errors: [401, 403, 404, 409, 500],
 };
 
 /** What it says of POST /keys/{hash}/rotate. */
@@ -167,6 +168,11 @@ export const currentKeyDocument: RouteDocument = {
   tag: "Keys",
   summary: "The key that asks",
   description: "For any key.",
-  answer: jsonAnswer("The key.", "CurrentKey", currentKeyAnswerSchema, toCurrentKeyAnswer(exampleKey, false)),
+  answer: jsonAnswer(
+    "The key.",
+    "CurrentKey",
+    currentKeyAnswerSchema,
+    toCurrentKeyAnswer(exampleKey, false, createdMs),
+  ),
   errors: [401, 500],
 };

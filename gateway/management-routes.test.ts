@@ -45,6 +45,8 @@ const rows: readonly Row[] = [
     status: 201,
     body: { provider: "acme", key: "k" },
   },
+  { method: "GET", path: `/byok/${id}`, rpc: "GetProviderKey" },
+  { method: "PATCH", path: `/byok/${id}`, rpc: "UpdateProviderKey", body: { disabled: true } },
   { method: "DELETE", path: `/byok/${id}`, rpc: "DeleteProviderKey" },
 ];
 const closedRows = rows.filter(({ anyKey }) => anyKey === undefined);
@@ -92,6 +94,8 @@ beforeAll(async () => {
     providerKeys: {
       listProviderKeys: answering(() => ({ providerKeys: [providerKey()] })),
       createProviderKey: answering(() => ({ providerKey: providerKey() })),
+      getProviderKey: answering(() => ({ providerKey: providerKey() })),
+      updateProviderKey: answering(() => ({ providerKey: providerKey() })),
       deleteProviderKey: answering(() => ({})),
     },
   });

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type ImageModel, ImageModelSchema } from "../gen/media/image/v1/image_pb.ts";
 import { AudioFormat, type SpeechModel, SpeechModelSchema } from "../gen/media/speech/v1/speech_pb.ts";
-import { toModelList } from "./model-list.ts";
+import { toModels } from "./model-list.ts";
 import { toPriceLine, unitPriceUsd } from "./price-line.ts";
 
 function speechModel(fields: MessageInitShape<typeof SpeechModelSchema>): SpeechModel {
@@ -31,11 +31,9 @@ test("prices of one unit are exact decimals", () => {
 });
 
 test("models of both media stand in one list, ordered by id", () => {
-  const list = toModelList(
-    [speechModel({ id: "b/two" }), speechModel({ id: "a/three" })],
-    [imageModel({ id: "a/one" })],
-  );
-  expect(list.data.map(({ id }) => id)).toEqual(["a/one", "a/three", "b/two"]);
+  const speech = [speechModel({ id: "b/two" }), speechModel({ id: "a/three" })];
+  const list = toModels(speech, [imageModel({ id: "a/one" })], "/api/v1");
+  expect(list.map(({ id }) => id)).toEqual(["a/one", "a/three", "b/two"]);
 });
 
 const speechEndpoint = {
@@ -68,14 +66,20 @@ const voice = speechModel({
 });
 
 test("a speech model shows voices, formats, longest input and prices", () => {
-  const [model] = toModelList([voice], []).data;
+  const [model] = toModels([voice], [], "/api/v1");
   expect(model).toMatchObject({
     id: "acme/voice",
     canonical_slug: "acme/voice-2030-01-01",
     name: "Voice",
     description: "Speaks.",
     created: 1_900_000_000,
-    architecture: { modality: "text->speech", input_modalities: ["text"], output_modalities: ["speech"] },
+    architecture: {
+      modality: "text->speech",
+      input_modalities: ["text"],
+      output_modalities: ["speech"],
+      tokenizer: "Media",
+    },
+    links: { details: "/api/v1/models/acme/voice/endpoints" },
     pricing: { prompt: "0.0000006", completion: "0.000012", request: "0", image: "0" },
     supported_parameters: ["voice", "response_format", "speed"],
     supported_voices: ["anna", "bo"],
@@ -108,7 +112,7 @@ test.for([
   ["output_image", "megapixel", {}],
 ] as const)("an image model's price for %s by the %s stands under %j", ([billable, unit, shown]) => {
   const prices = [{ billable, unit, nanoUsdPerMillion: 40_000_000_000_000n }];
-  const [model] = toModelList([], [imageModel({ id: "acme/brush", endpoints: [{ prices }] })]).data;
+  const [model] = toModels([], [imageModel({ id: "acme/brush", endpoints: [{ prices }] })], "/api/v1");
   expect(model?.pricing).toEqual({ prompt: "0", completion: "0", request: "0", image: "0", ...shown });
   expect(model?.endpoints).toMatchObject([{ pricing: [{ billable, unit, cost_usd: 0.04 }] }]);
 });

@@ -1,7 +1,13 @@
 import Type, { type Static } from "typebox";
 import type { ImageModel } from "../gen/media/image/v1/image_pb.ts";
 import { AudioFormat, type SpeechEndpoint, type SpeechModel } from "../gen/media/speech/v1/speech_pb.ts";
-import { type PriceLine, priceLineSchema, toPriceLine, unitPriceUsd } from "./price-line.ts";
+import {
+  type CataloguePrice,
+  type PriceLine,
+  priceLineSchema,
+  toPriceLine,
+  unitPriceUsd,
+} from "./price-line.ts";
 import { stringEnum } from "./string-enum.ts";
 
 const nullable = (description: string) => Type.Null({ description });
@@ -30,6 +36,28 @@ const voiceSchema = Type.Object({
 
 const unitPrice = (description: string) => Type.String({ pattern: "^[0-9]+(\\.[0-9]+)?$", description });
 
+/** What goes into a model and comes out of it. */
+export const architectureSchema = Type.Object({
+  modality: Type.String({ description: "Such as `text->speech`." }),
+  input_modalities: Type.Array(Type.String()),
+  output_modalities: Type.Array(Type.String()),
+  tokenizer: stringEnum(["Media"], { description: "These models have none of their own." }),
+  instruct_type: nullable("These models have none."),
+});
+
+/** Prices under the names that lists of text models use. */
+export const pricingSchema = Type.Object(
+  {
+    prompt: unitPrice("An input token, or an input character where those are billed."),
+    completion: unitPrice("An output token."),
+    request: unitPrice("A request."),
+    image: unitPrice("An output image."),
+  },
+  {
+    description: "USD at the preferred endpoint, 0 where it does not bill so; `endpoints` has it exactly.",
+  },
+);
+
 /** What models of both media show; the fields that say null are there for clients that read lists of text models. */
 const modelFields = {
   id: Type.String({ description: "What to put in `model`." }),
@@ -40,24 +68,8 @@ const modelFields = {
   description: Type.String(),
   created: Type.Integer({ description: "Unix seconds." }),
   context_length: nullable("These models have none."),
-  architecture: Type.Object({
-    modality: Type.String({ description: "Such as `text->speech`." }),
-    input_modalities: Type.Array(Type.String()),
-    output_modalities: Type.Array(Type.String()),
-    tokenizer: nullable("These models have none."),
-    instruct_type: nullable("These models have none."),
-  }),
-  pricing: Type.Object(
-    {
-      prompt: unitPrice("An input token, or an input character where those are billed."),
-      completion: unitPrice("An output token."),
-      request: unitPrice("A request."),
-      image: unitPrice("An output image."),
-    },
-    {
-      description: "USD at the preferred endpoint, 0 where it does not bill so; `endpoints` has it exactly.",
-    },
-  ),
+  architecture: architectureSchema,
+  pricing: pricingSchema,
   top_provider: Type.Object({
     context_length: nullable("These models have none."),
     max_completion_tokens: nullable("These models have none."),
@@ -66,6 +78,9 @@ const modelFields = {
   per_request_limits: nullable("Limits are per key."),
   default_parameters: nullable("Defaults are those of the operations."),
   supported_parameters: Type.Array(Type.String()),
+  links: Type.Object({
+    details: Type.String({ format: "uri-reference", description: "Where the model's endpoints are." }),
+  }),
 };
 
 const speechModelSchema = Type.Object({
@@ -84,30 +99,34 @@ const imageModelSchema = Type.Object({
   endpoints: Type.Array(imageEndpointSchema, { description: "In order of preference." }),
 });
 
-/** The answer of GET /models/{author}/{slug}: one item of the list. */
+/** A model of either medium. */
 export const modelSchema = Type.Union([speechModelSchema, imageModelSchema]);
 
-/** The answer of GET /models. */
-export const modelListSchema = Type.Object({
-  object: stringEnum(["list"]),
-  data: Type.Array(modelSchema, { description: "Ordered by id." }),
-});
+/** A model of either medium, as it is shown. */
+export type ModelBody = Static<typeof modelSchema>;
 
-/** The models of both media, as they are shown. */
-export type ModelList = Static<typeof modelListSchema>;
-
-/** The models of both media as one list. */
-export function toModelList(speech: readonly SpeechModel[], images: readonly ImageModel[]): ModelList {
-  const data = [...speech.map(toSpeechModel), ...images.map(toImageModel)];
-  return { object: "list", data: data.sort((one, other) => (one.id < other.id ? -1 : 1)) };
+/** The models of both media as one list, ordered by id; `apiPath` is where the API's own paths begin. */
+export function toModels(
+  speech: readonly SpeechModel[],
+  images: readonly ImageModel[],
+  apiPath: string,
+): ModelBody[] {
+  const links = ({ id }: SpeechModel | ImageModel) => {
+    const path = id.split("/").map(encodeURIComponent).join("/");
+    return { links: { details: `${apiPath}/models/${path}/endpoints` } };
+  };
+  const models = [
+    ...speech.map((model) => ({ ...toSpeechModel(model), ...links(model) })),
+    ...images.map((model) => ({ ...toImageModel(model), ...links(model) })),
+  ];
+  return models.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-function toSpeechModel(model: SpeechModel): Static<typeof speechModelSchema> {
+function toSpeechModel(model: SpeechModel): Omit<Static<typeof speechModelSchema>, "links"> {
   const endpoints = model.endpoints.map(toSpeechEndpoint);
-  const hasSpeed = endpoints.some(({ supports_speed }) => supports_speed);
   return {
-    ...toModelFields(model, ["text"], ["speech"]),
-    supported_parameters: ["voice", "response_format", ...(hasSpeed ? ["speed"] : [])],
+    ...toModelFields(model, toArchitecture(["text"], ["speech"])),
+    supported_parameters: speechParameters(model.endpoints),
     supported_voices: model.voices.map(({ id }) => id),
     voices: model.voices.map(({ id, name, language }) => ({
       id,
@@ -119,6 +138,12 @@ function toSpeechModel(model: SpeechModel): Static<typeof speechModelSchema> {
     max_input_characters: Math.max(0, ...endpoints.map(({ max_input_characters }) => max_input_characters)),
     endpoints,
   };
+}
+
+/** What can be set on at least one endpoint of a speech model, by the names of POST /audio/speech. */
+export function speechParameters(endpoints: readonly SpeechEndpoint[]): string[] {
+  const hasSpeed = endpoints.some(({ supportsSpeed }) => supportsSpeed);
+  return ["voice", "response_format", ...(hasSpeed ? ["speed"] : [])];
 }
 
 function toSpeechEndpoint(endpoint: SpeechEndpoint): Static<typeof speechEndpointSchema> {
@@ -133,9 +158,9 @@ function toSpeechEndpoint(endpoint: SpeechEndpoint): Static<typeof speechEndpoin
   };
 }
 
-function toImageModel(model: ImageModel): Static<typeof imageModelSchema> {
+function toImageModel(model: ImageModel): Omit<Static<typeof imageModelSchema>, "links"> {
   return {
-    ...toModelFields(model, model.inputModalities, model.outputModalities),
+    ...toModelFields(model, toArchitecture(model.inputModalities, model.outputModalities)),
     supported_parameters: model.supportedParameters.map(({ name }) => name),
     supported_voices: null,
     endpoints: model.endpoints.map(({ providerName, providerSlug, prices }) => ({
@@ -146,7 +171,18 @@ function toImageModel(model: ImageModel): Static<typeof imageModelSchema> {
   };
 }
 
-function toModelFields(model: SpeechModel | ImageModel, inputs: string[], outputs: string[]) {
+/** What goes into a model and comes out of it, as it is shown. */
+export function toArchitecture(inputs: string[], outputs: string[]): ModelBody["architecture"] {
+  return {
+    modality: `${inputs.join("+")}->${outputs.join("+")}`,
+    input_modalities: inputs,
+    output_modalities: outputs,
+    tokenizer: "Media",
+    instruct_type: null,
+  };
+}
+
+function toModelFields(model: SpeechModel | ImageModel, architecture: ModelBody["architecture"]) {
   return {
     id: model.id,
     object: "model" as const,
@@ -156,23 +192,16 @@ function toModelFields(model: SpeechModel | ImageModel, inputs: string[], output
     description: model.description,
     created: Number(model.createdUnixS),
     context_length: null,
-    architecture: {
-      modality: `${inputs.join("+")}->${outputs.join("+")}`,
-      input_modalities: inputs,
-      output_modalities: outputs,
-      tokenizer: null,
-      instruct_type: null,
-    },
-    pricing: toPricing(model),
+    architecture,
+    pricing: toPricing(model.endpoints[0]?.prices ?? []),
     top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
     per_request_limits: null,
     default_parameters: null,
   };
 }
 
-/** The preferred endpoint's prices under the names that lists of text models use. */
-function toPricing({ endpoints: [preferred] }: SpeechModel | ImageModel) {
-  const prices = preferred?.prices ?? [];
+/** An endpoint's prices under the names that lists of text models use. */
+export function toPricing(prices: readonly (CataloguePrice & { unit?: string })[]): ModelBody["pricing"] {
   const priceOf = (...lines: readonly string[]) => {
     const found = prices.find((price) => lines.includes(`${price.billable}/${unitOf(price)}`));
     return unitPriceUsd(found?.nanoUsdPerMillion ?? 0n);

@@ -35,7 +35,16 @@ async function idsOf(response: Response): Promise<string[]> {
   return ((await response.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
 }
 
-const paths = ["/models", "/images/models", "/images/models/acme/brush/endpoints"] as const;
+const paths = [
+  "/models",
+  "/models/user",
+  "/models/count",
+  "/model/acme/voice",
+  "/models/acme/brush/endpoints",
+  "/providers",
+  "/images/models",
+  "/images/models/acme/brush/endpoints",
+] as const;
 
 describe.for(paths)("GET %s", (path) => {
   test.for([testKeys.speech, testKeys.images, testKeys.management])("is open to any key: %s", async (key) => {
@@ -70,14 +79,18 @@ describe("the filter by output_modalities", () => {
     ["?output_modalities=image,speech", ["acme/brush", "acme/voice"], ["speech", "image"]],
     ["?output_modalities=image&output_modalities=speech", ["acme/brush", "acme/voice"], ["speech", "image"]],
     ["?output_modalities=speech%2C%20speech", ["acme/voice"], ["speech"]],
+    ["?output_modalities=all", ["acme/brush", "acme/voice"], ["speech", "image"]],
+    ["?output_modalities=text,image", ["acme/brush"], ["image"]],
+    ["?output_modalities=text,embeddings", [], []],
   ] as const)("%s", async ([query, ids, media]) => {
     expect(await idsOf(await get(`/models${query}`))).toEqual(ids);
     expect(asked).toEqual(media);
+    expect(await (await get(`/models/count${query}`)).json()).toEqual({ data: { count: ids.length } });
   });
 
   test.for([
     "?output_modalities=",
-    "?output_modalities=text",
+    "?output_modalities=texts",
     "?output_modalities=speech,",
     "?output_modalities=Image",
   ])("refuses %s", async (query) => {
@@ -87,6 +100,113 @@ describe("the filter by output_modalities", () => {
     });
     expect(await errorOf(response)).toEqual({ status: 400, reason: "invalid_body" });
     expect(asked).toEqual([]);
+  });
+});
+
+describe("the list of models", () => {
+  test.for([
+    ["?q=VOI", ["acme/voice"]],
+    ["?q=Brush", ["acme/brush"]],
+    ["?q=none", []],
+    ["?input_modalities=image", ["acme/brush"]],
+    ["?input_modalities=image,text", ["acme/brush", "acme/voice"]],
+    ["?supported_parameters=speed", ["acme/voice"]],
+    ["?supported_parameters=voice,seed", []],
+    ["?model_authors=other,acme&providers=acme", ["acme/brush", "acme/voice"]],
+    ["?providers=other", []],
+    ["?limit=1", ["acme/brush"]],
+    ["?limit=1&offset=1", ["acme/voice"]],
+    ["?offset=2", []],
+    ["?category=programming&sort=newest&zdr=true", ["acme/brush", "acme/voice"]],
+  ] as const)("is filtered and cut by %s", async ([query, ids]) => {
+    expect(await idsOf(await get(`/models${query}`))).toEqual(ids);
+    expect(await idsOf(await get(`/models/user${query}`))).toEqual(ids);
+  });
+
+  test("leads from page to page", async () => {
+    const read = async (path: string) =>
+      (await (await fetch(new URL(path, gateway.baseUrl), { headers })).json()) as {
+        total_count: number;
+        links: { next: string | null };
+      };
+    const headers = { authorization: `Bearer ${testKeys.images}` };
+    const first = await read("/api/v1/models?limit=1&q=acme");
+    expect(first).toMatchObject({ total_count: 2, data: [{ id: "acme/brush" }] });
+    const second = await read(first.links.next ?? "");
+    expect(second).toMatchObject({ total_count: 2, data: [{ id: "acme/voice" }], links: { next: null } });
+    expect((await read("/api/v1/models")).links.next).toBeNull();
+  });
+
+  test.for([
+    ["?limit=0", "limit"],
+    ["?limit=x", "limit"],
+    ["?offset=-1", "offset"],
+    ["?offset=1&offset=2", "offset"],
+    ["?q=", "q"],
+  ] as const)("is refused for %s", async ([query, path]) => {
+    const response = await get(`/models${query}`);
+    expect(await response.clone().json()).toMatchObject({ error: { metadata: { issues: [{ path }] } } });
+    expect(await errorOf(response)).toEqual({ status: 400, reason: "invalid_body" });
+  });
+});
+
+describe("one model", () => {
+  test.for(["acme/brush", "acme/voice"])("is shown as in the list: %s", async (id) => {
+    const { data } = (await (await get("/models")).json()) as { data: { id: string }[] };
+    const listed = data.find((model) => model.id === id);
+    expect(await (await get(`/model/${id}`)).json()).toEqual({ data: listed });
+  });
+
+  test.for([
+    ["acme/voice", ["voice", "response_format", "speed"], { prompt: "0.000015" }, "text->speech"],
+    ["acme/brush", ["aspect_ratio", "n", "seed"], { image: "0.04" }, "text+image->image"],
+  ] as const)("has endpoints where the list says: %s", async ([id, parameters, pricing, modality]) => {
+    const model = (await (await get(`/model/${id}`)).json()) as { data: { links: { details: string } } };
+    const response = await fetch(new URL(model.data.links.details, gateway.baseUrl), {
+      headers: { authorization: `Bearer ${testKeys.speech}` },
+    });
+    expect(await response.json()).toMatchObject({
+      data: {
+        id,
+        created: 1_900_000_000,
+        architecture: { modality, tokenizer: "Media" },
+        endpoints: [
+          {
+            name: `Acme | ${id}-2030-01-01`,
+            tag: "acme",
+            provider_name: "Acme",
+            model_id: id,
+            supported_parameters: parameters,
+            pricing,
+            context_length: 0,
+            uptime_last_30m: null,
+          },
+        ],
+      },
+    });
+  });
+
+  test.for(["/model/acme/none", "/models/acme/none/endpoints", "/model/acme%2Fvoice/x"])(
+    "that is none: %s",
+    async (path) => {
+      expect(await errorOf(await get(path))).toEqual({ status: 404, reason: "model_unknown" });
+    },
+  );
+});
+
+test("providers are listed once each", async () => {
+  expect(await (await get("/providers")).json()).toEqual({
+    data: [
+      {
+        slug: "acme",
+        name: "Acme",
+        privacy_policy_url: null,
+        terms_of_service_url: null,
+        status_page_url: null,
+        headquarters: null,
+        datacenters: null,
+      },
+    ],
   });
 });
 

@@ -4,11 +4,13 @@ import {
   type CreateProviderKeyRequest,
   CreateProviderKeyRequestSchema,
   type ProviderKey,
+  type UpdateProviderKeyRequest,
+  UpdateProviderKeyRequestSchema,
 } from "../gen/media/account/v1/provider_key_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
-import { nullableString } from "./nullable-schema.ts";
+import { nullableEnum, nullableString } from "./nullable-schema.ts";
 import type { WireNames } from "./service-error.ts";
 import { formatInstant } from "./utc-instant.ts";
 
@@ -19,24 +21,73 @@ const maxNameLength = 256;
 /** What the service calls otherwise. */
 export const providerKeyWireNames: WireNames = { provider_slug: "provider", secret: "key" };
 
+const name = nullableString({ maxLength: maxNameLength, description: "A name for people; null: none." });
+const disabled = Type.Boolean({ description: "Whether it is left unused." });
+const key = Type.String({
+  minLength: 1,
+  maxLength: maxSecretLength,
+  description: "Your key at the provider; kept sealed, never shown again.",
+});
+
+const notRestricted = "Who may use a key, and for what, can't be restricted here: always null.";
+const one = "There is one key for each provider, tried before the operator's own: always false.";
+
+/** What answers say of every key, as there is no choice; a request may say the same and nothing else. */
+const fixedFields = {
+  is_fallback: Type.Literal(false, { description: one }),
+  is_required: Type.Literal(false, { description: one }),
+  is_byok_only: Type.Literal(false, { description: one }),
+  allowed_models: Type.Null({ description: notRestricted }),
+  allowed_user_ids: Type.Null({ description: notRestricted }),
+  allowed_api_key_hashes: Type.Null({ description: notRestricted }),
+  declared_zdr: Type.Null({ description: "Requests are not routed by it: always null." }),
+  declared_region: Type.Null({ description: "Requests are not routed by it: always null." }),
+};
+
+const fixedValues = {
+  is_fallback: false,
+  is_required: false,
+  is_byok_only: false,
+  allowed_models: null,
+  allowed_user_ids: null,
+  allowed_api_key_hashes: null,
+  declared_zdr: null,
+  declared_region: null,
+} as const;
+
+const fixedOptions = {
+  ...Type.Partial(Type.Object(fixedFields)).properties,
+  // `global` is what clients of many regions call none.
+  declared_region: Type.Optional(nullableEnum(["global"], { description: "Requests are not routed by it." })),
+};
+
 /** The body of POST /byok. Unknown fields are ignored; null counts as absent. */
 export const providerKeyBodySchema = Type.Object({
   provider: Type.String({ minLength: 1, maxLength: maxSlugLength, description: "The provider's slug." }),
-  key: Type.String({
-    minLength: 1,
-    maxLength: maxSecretLength,
-    description: "Your key at the provider; kept sealed, never shown again.",
-  }),
-  name: Type.Optional(nullableString({ maxLength: maxNameLength, description: "A name for people." })),
+  key,
+  name: Type.Optional(name),
+  disabled: Type.Optional(disabled),
+  ...fixedOptions,
+});
+
+/** The body of PATCH /byok/{id}: what is absent stays as it is. */
+export const providerKeyChangeSchema = Type.Object({
+  key: Type.Optional(key),
+  name: Type.Optional(name),
+  disabled: Type.Optional(disabled),
+  ...fixedOptions,
 });
 
 const providerKeySchema = Type.Object({
   id: Type.String({ format: "uuid" }),
   provider: Type.String({ description: "The provider's slug." }),
   label: Type.String({ description: "The key masked." }),
-  name: nullableString(),
-  disabled: Type.Boolean({ description: "Whether it is left unused." }),
+  name,
+  disabled,
   created_at: Type.String({ format: "date-time" }),
+  workspace_id: Type.String({ description: "The account." }),
+  sort_order: Type.Literal(0, { description: "There is one key for each provider: always 0." }),
+  ...fixedFields,
 });
 
 /** The answer with one provider key. */
@@ -45,14 +96,41 @@ export const providerKeyAnswerSchema = Type.Object({ data: providerKeySchema });
 /** The answer of GET /byok. */
 export const providerKeyListSchema = Type.Object({
   data: Type.Array(providerKeySchema, { description: "Oldest first; at most one for each provider." }),
+  total_count: Type.Integer({ minimum: 0, description: "How many there are on all pages." }),
 });
 
-const check = compileCheck(providerKeyBodySchema);
+const checkCreate = compileCheck(providerKeyBodySchema);
+const checkChange = compileCheck(providerKeyChangeSchema);
 
 /** The request that a body of POST /byok stands for. Throws invalid_body with its issues. */
 export function toCreateProviderKeyRequest(body: JsonObject): CreateProviderKeyRequest {
-  const { provider, key, name } = check(withoutNulls(body));
-  return create(CreateProviderKeyRequestSchema, { providerSlug: provider, secret: key, name: name ?? "" });
+  checkFixed(body);
+  const { provider, key, name, disabled = false } = checkCreate(withoutNulls(body));
+  const request = { providerSlug: provider, secret: key, name: name ?? "", disabled };
+  return create(CreateProviderKeyRequestSchema, request);
+}
+
+/** The change that a body of PATCH /byok/{id} stands for, of a key not named yet. Throws invalid_body. */
+export function toUpdateProviderKeyRequest(body: JsonObject): UpdateProviderKeyRequest {
+  checkFixed(body);
+  const { key, name, disabled } = checkChange(withoutNulls(body));
+  const isUnnamed = body.name === null;
+  return create(UpdateProviderKeyRequestSchema, {
+    ...(key === undefined ? {} : { secret: key }),
+    ...(name == null && !isUnnamed ? {} : { name: name ?? "" }),
+    ...(disabled === undefined ? {} : { disabled }),
+  });
+}
+
+/** A wish that can't be kept is refused: without it the key would be used otherwise than was asked. */
+function checkFixed(body: JsonObject): void {
+  const issues = Object.entries(fixedValues).flatMap(([path, value]) => {
+    const given = body[path];
+    if (given === undefined || given === null || given === value) return [];
+    if (path === "declared_region" && given === "global") return [];
+    return [{ path, message: `can't be set here: leave it out, or ${value}` }];
+  });
+  if (issues.length > 0) throw DomainError.invalid(issues, ErrorReason.UNSUPPORTED_PARAMETER);
 }
 
 /** A provider key as answers show it. Throws `internal` when a service answered without one. */
@@ -65,5 +143,8 @@ export function toProviderKeyBody(key: ProviderKey | undefined): Static<typeof p
     name: key.name === "" ? null : key.name,
     disabled: key.disabled,
     created_at: formatInstant(key.createdAt),
+    workspace_id: key.accountId,
+    sort_order: 0,
+    ...fixedValues,
   };
 }

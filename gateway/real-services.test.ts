@@ -88,7 +88,18 @@ describe("the account service behind the routes", () => {
     expect(JSON.parse(again)).toEqual({ data });
     expect(again).not.toContain(key);
     const own = await call("GET", "/key", undefined, key);
-    expect(await own.json()).toMatchObject({ data: { ...data, is_management_key: false } });
+    const used = { ...data, last_used_at: expect.any(String), is_management_key: false };
+    expect(await own.json()).toMatchObject({ data: used });
+  });
+
+  test("keeps the account's last management key that works", async () => {
+    const hash = hashApiKey(personal.managementKey);
+    const refused = { status: 409, reason: "last_management_key" };
+    expect(await errorOf(await call("DELETE", `/keys/${hash}`))).toEqual(refused);
+    expect(await errorOf(await call("PATCH", `/keys/${hash}`, { disabled: true }))).toEqual(refused);
+    const other = await makeKey({ name: "another", kind: "management" });
+    expect(await (await call("DELETE", `/keys/${other.data.hash}`)).json()).toEqual({ deleted: true });
+    expect(await errorOf(await call("DELETE", `/keys/${hash}`))).toEqual(refused);
   });
 
   test("changes a key, takes limits away again, and deletes it", async () => {
@@ -213,7 +224,7 @@ describe("the account service behind the routes", () => {
     expect([response.status, text.includes(body.key)]).toEqual([201, false]);
     const { data } = JSON.parse(text) as { data: { id: string } };
     expect(data).toMatchObject({ provider: "openai", name: "Team", disabled: false });
-    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [data] });
+    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [data], total_count: 1 });
     expect(await errorOf(await call("POST", "/byok", body))).toEqual({
       status: 409,
       reason: "count_limit_reached",
@@ -224,12 +235,17 @@ describe("the account service behind the routes", () => {
       { error: { metadata: { issues: [{ path: "provider" }] } } },
     ]);
     const path = `/byok/${data.id}`;
+    expect(await (await call("GET", path)).json()).toEqual({ data });
+    const changed = await call("PATCH", path, { disabled: true, name: null });
+    expect(await changed.json()).toEqual({ data: { ...data, disabled: true, name: null } });
+    const bad = await call("PATCH", path, { key: "with blanks" });
+    expect(await bad.json()).toMatchObject({ error: { metadata: { issues: [{ path: "key" }] } } });
     expect((await errorOf(await call("DELETE", path, undefined, organization.managementKey))).status).toBe(
       404,
     );
     expect(await (await call("DELETE", path)).json()).toEqual({ deleted: true });
     expect((await errorOf(await call("DELETE", path))).status).toBe(404);
-    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [] });
+    expect(await (await call("GET", "/byok")).json()).toEqual({ data: [], total_count: 0 });
   });
 });
 

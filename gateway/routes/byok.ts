@@ -1,24 +1,28 @@
 import type { Client } from "@connectrpc/connect";
-import Type from "typebox";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
 import { sendJson } from "../answer.ts";
-import { deletedAnswer, deletedAnswerSchema } from "../deleted-answer.ts";
-import { jsonAnswer } from "../json-answer.ts";
+import {
+  createProviderKeyDocument,
+  deleteProviderKeyDocument,
+  getProviderKeyDocument,
+  listProviderKeysDocument,
+  updateProviderKeyDocument,
+} from "../byok-documents.ts";
+import { deletedAnswer } from "../deleted-answer.ts";
+import type { Exchange } from "../exchange.ts";
 import { apiPath } from "../openapi.ts";
 import {
-  providerKeyAnswerSchema,
-  providerKeyBodySchema,
-  providerKeyListSchema,
   providerKeyWireNames,
   toCreateProviderKeyRequest,
   toProviderKeyBody,
+  toUpdateProviderKeyRequest,
 } from "../provider-key.ts";
+import { QueryReader } from "../query.ts";
 import { type BodyLimits, readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
-import type { RouteDocument } from "../route-document.ts";
 import { callService } from "../service-call.ts";
 
 /** What the routes of provider keys need. */
@@ -27,94 +31,118 @@ export interface ByokDependencies {
   bodyLimits: BodyLimits;
 }
 
-const example = {
-  id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
-  provider: "acme",
-  label: "sk-…wxyz",
-  name: "Team",
-  disabled: false,
-  created_at: "2030-01-31T12:00:00.000Z",
-};
+const collection = {
+  operation: "management",
+  access: "management",
+  path: `${apiPath}/byok`,
+} as const;
+const item = { ...collection, path: `${apiPath}/byok/:id` } as const;
 
-const listDocument: RouteDocument = {
-  id: "listProviderKeys",
-  tag: "Provider keys",
-  summary: "Your own provider keys",
-  description: "The account's own keys at providers, never the keys themselves. Management keys only.",
-  answer: jsonAnswer("The provider keys.", "ProviderKeyList", providerKeyListSchema, { data: [example] }),
-  errors: [401, 403, 500],
-};
-
-const createDocument: RouteDocument = {
-  id: "createProviderKey",
-  tag: "Provider keys",
-  summary: "Store a provider key",
-  description:
-    "From now on requests that this provider serves use your key there and cost the platform's fee only. One key for each provider: 409 when there is one. Management keys only.",
-  body: {
-    name: "ProviderKeyRequest",
-    schema: providerKeyBodySchema,
-    examples: {
-      least: { provider: "acme", key: "your-key-at-the-provider" },
-      named: { provider: "acme", key: "your-key-at-the-provider", name: "Team" },
-    },
-  },
-  answer: jsonAnswer("It is stored.", "ProviderKey", providerKeyAnswerSchema, { data: example }, 201),
-  errors: [400, 401, 403, 409, 500],
-};
-
-const deleteDocument: RouteDocument = {
-  id: "deleteProviderKey",
-  tag: "Provider keys",
-  summary: "Forget a provider key",
-  description: "No request that begins from now on uses it. Management keys only.",
-  parameters: [{ name: "id", in: "path", description: "Its id.", schema: Type.String({ format: "uuid" }) }],
-  answer: jsonAnswer("It is forgotten.", "Deleted", deletedAnswerSchema, deletedAnswer),
-  errors: [401, 403, 404, 500],
-};
-
-/** GET and POST /api/v1/byok, DELETE /api/v1/byok/{id}: the account's own keys at providers. */
-export function byokRoutes({ providerKeys, bodyLimits }: ByokDependencies): readonly Route[] {
-  const route = { operation: "management", access: "management" } as const;
+/** GET and POST /api/v1/byok, GET, PATCH and DELETE /api/v1/byok/{id}: the account's own keys at providers. */
+export function byokRoutes(dependencies: ByokDependencies): readonly Route[] {
   return [
-    {
-      ...route,
-      method: "GET",
-      path: `${apiPath}/byok`,
-      document: listDocument,
-      async handle(exchange) {
-        const { providerKeys: stored } = await callService(exchange, (options) =>
-          providerKeys.listProviderKeys({}, options),
-        );
-        await sendJson(exchange, 200, { data: stored.map(toProviderKeyBody) });
-      },
-    },
-    {
-      ...route,
-      method: "POST",
-      path: `${apiPath}/byok`,
-      document: createDocument,
-      async handle(exchange) {
-        const request = toCreateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
-        const { providerKey } = await callService(
-          exchange,
-          (options) => providerKeys.createProviderKey(request, options),
-          providerKeyWireNames,
-        );
-        await sendJson(exchange, 201, { data: toProviderKeyBody(providerKey) });
-      },
-    },
-    {
-      ...route,
-      method: "DELETE",
-      path: `${apiPath}/byok/:id`,
-      document: deleteDocument,
-      async handle(exchange) {
-        const { id = "" } = exchange.parameters;
-        if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
-        await callService(exchange, (options) => providerKeys.deleteProviderKey({ id }, options));
-        await sendJson(exchange, 200, deletedAnswer);
-      },
-    },
+    listRoute(dependencies),
+    createRoute(dependencies),
+    getRoute(dependencies),
+    updateRoute(dependencies),
+    deleteRoute(dependencies),
   ];
+}
+
+function listRoute({ providerKeys }: ByokDependencies): Route {
+  return {
+    ...collection,
+    method: "GET",
+    document: listProviderKeysDocument,
+    async handle(exchange) {
+      const { provider, offset, limit } = readPage(exchange);
+      const { providerKeys: stored } = await callService(exchange, (options) =>
+        providerKeys.listProviderKeys({}, options),
+      );
+      const found = stored.filter(({ providerSlug }) => provider === undefined || providerSlug === provider);
+      const page = found.slice(offset, limit === undefined ? undefined : offset + limit);
+      await sendJson(exchange, 200, { data: page.map(toProviderKeyBody), total_count: found.length });
+    },
+  };
+}
+
+function readPage(exchange: Exchange) {
+  const query = new QueryReader(exchange);
+  const page = {
+    provider: query.text("provider"),
+    offset: query.integer("offset") ?? 0,
+    limit: query.integer("limit"),
+  };
+  if (page.limit === 0) query.addIssue("limit", "must be at least 1");
+  query.throwIfAny();
+  return page;
+}
+
+function createRoute({ providerKeys, bodyLimits }: ByokDependencies): Route {
+  return {
+    ...collection,
+    method: "POST",
+    document: createProviderKeyDocument,
+    async handle(exchange) {
+      const request = toCreateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
+      const { providerKey } = await callService(
+        exchange,
+        (options) => providerKeys.createProviderKey(request, options),
+        providerKeyWireNames,
+      );
+      await sendJson(exchange, 201, { data: toProviderKeyBody(providerKey) });
+    },
+  };
+}
+
+function getRoute({ providerKeys }: ByokDependencies): Route {
+  return {
+    ...item,
+    method: "GET",
+    document: getProviderKeyDocument,
+    async handle(exchange) {
+      const id = knownId(exchange);
+      const { providerKey } = await callService(exchange, (options) =>
+        providerKeys.getProviderKey({ id }, options),
+      );
+      await sendJson(exchange, 200, { data: toProviderKeyBody(providerKey) });
+    },
+  };
+}
+
+function updateRoute({ providerKeys, bodyLimits }: ByokDependencies): Route {
+  return {
+    ...item,
+    method: "PATCH",
+    document: updateProviderKeyDocument,
+    async handle(exchange) {
+      const change = toUpdateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
+      const request = { ...change, id: knownId(exchange) };
+      const { providerKey } = await callService(
+        exchange,
+        (options) => providerKeys.updateProviderKey(request, options),
+        providerKeyWireNames,
+      );
+      await sendJson(exchange, 200, { data: toProviderKeyBody(providerKey) });
+    },
+  };
+}
+
+function deleteRoute({ providerKeys }: ByokDependencies): Route {
+  return {
+    ...item,
+    method: "DELETE",
+    document: deleteProviderKeyDocument,
+    async handle(exchange) {
+      const id = knownId(exchange);
+      await callService(exchange, (options) => providerKeys.deleteProviderKey({ id }, options));
+      await sendJson(exchange, 200, deletedAnswer);
+    },
+  };
+}
+
+/** The id in the path. Throws record_unknown for what is none. */
+function knownId({ parameters: { id = "" } }: Exchange): string {
+  if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
+  return id;
 }

@@ -2,6 +2,7 @@ import type { Client } from "@connectrpc/connect";
 import type { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { isKeyHash } from "../../lib/identity/api-key.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { sendJson } from "../answer.ts";
 import { deletedAnswer } from "../deleted-answer.ts";
@@ -28,6 +29,7 @@ import { callService } from "../service-call.ts";
 export interface KeysDependencies {
   keys: Client<typeof KeyService>;
   bodyLimits: BodyLimits;
+  clock: Clock;
 }
 
 const collectionPath = `${apiPath}/keys`;
@@ -153,7 +155,7 @@ function rotateRoute({ keys, bodyLimits }: KeysDependencies): Route {
   };
 }
 
-function currentRoute({ keys }: KeysDependencies): Route {
+function currentRoute({ keys, clock }: KeysDependencies): Route {
   return {
     method: "GET",
     path: `${apiPath}/key`,
@@ -164,7 +166,8 @@ function currentRoute({ keys }: KeysDependencies): Route {
       const { key } = await callService(exchange, (options) => keys.getCurrentKey({}, options)).catch(
         refuseDeleted,
       );
-      await sendJson(exchange, 200, toCurrentKeyAnswer(key, exchange.principal?.organization === true));
+      const isOrganization = exchange.principal?.organization === true;
+      await sendJson(exchange, 200, toCurrentKeyAnswer(key, isOrganization, clock.nowMs()));
     },
   };
 }

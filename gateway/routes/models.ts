@@ -1,24 +1,31 @@
 import type { Client } from "@connectrpc/connect";
-import Type from "typebox";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { ImageModel } from "../../gen/media/image/v1/image_pb.ts";
 import type { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import type { SpeechModel } from "../../gen/media/speech/v1/speech_pb.ts";
 import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { sendJson } from "../answer.ts";
 import type { Exchange } from "../exchange.ts";
+import { toImageEndpointList, toImageModelList } from "../image-model-list.ts";
 import {
-  imageEndpointListSchema,
-  imageModelListSchema,
-  toImageEndpointList,
-  toImageModelList,
-} from "../image-model-list.ts";
-import { type ModelList, modelListSchema, modelSchema, toModelList } from "../model-list.ts";
+  imageEndpointsDocument,
+  imageModelsDocument,
+  modelCountDocument,
+  modelDocument,
+  modelEndpointsDocument,
+  modelsDocument,
+  providersDocument,
+  retrieveModelDocument,
+  userModelsDocument,
+} from "../model-documents.ts";
+import { toImageModelEndpoints, toSpeechModelEndpoints } from "../model-endpoints.ts";
+import { toModels } from "../model-list.ts";
+import { type Modality, readModelQuery, toModelPage, wantedModalities } from "../model-query.ts";
 import { apiPath } from "../openapi.ts";
+import { toProviderList } from "../provider-list.ts";
 import type { Route } from "../route.ts";
-import type { RouteDocument } from "../route-document.ts";
 import { callService } from "../service-call.ts";
-import { stringEnum } from "../string-enum.ts";
 
 /** What the lists of models need. */
 export interface ModelsDependencies {
@@ -26,106 +33,102 @@ export interface ModelsDependencies {
   image: Client<typeof ImageService>;
 }
 
-const namePart = (name: string, description: string) =>
-  ({ name, in: "path", description, schema: Type.String({ minLength: 1 }) }) as const;
+const bothMedia: ReadonlySet<Modality> = new Set<Modality>(["speech", "image"]);
+const route = { method: "GET", operation: "management", access: "any" } as const;
 
-const modalities = ["speech", "image"] as const;
+/** What can be used now: models of both media, their endpoints and providers. */
+export function modelRoutes(dependencies: ModelsDependencies): readonly Route[] {
+  return [
+    listRoute(dependencies, `${apiPath}/models`, modelsDocument),
+    listRoute(dependencies, `${apiPath}/models/user`, userModelsDocument),
+    ...modelDetailRoutes(dependencies),
+    ...retrieveRoutes(dependencies),
+    ...imageModelRoutes(dependencies),
+  ];
+}
 
-type Modality = (typeof modalities)[number];
-
-const modelsDocument: RouteDocument = {
-  id: "listModels",
-  tag: "Models",
-  summary: "Models of both media",
-  description:
-    "Lists what can be used now: speech models with voices, formats, longest input and prices, and image models.",
-  parameters: [
-    {
-      name: "output_modalities",
-      in: "query",
-      description: "Only models that give any of these; all without it.",
-      schema: Type.Array(stringEnum([...modalities])),
-      explode: false,
+function listRoute(
+  dependencies: ModelsDependencies,
+  path: string,
+  document: NonNullable<Route["document"]>,
+): Route {
+  return {
+    ...route,
+    path,
+    document,
+    async handle(exchange) {
+      const query = readModelQuery(exchange);
+      const [speech, images] = await modelsOf(dependencies, exchange, query.wanted);
+      const models = toModels(speech, images, apiPath).filter(query.matches);
+      await sendJson(exchange, 200, toModelPage(models, query, exchange.request.url ?? ""));
     },
-  ],
-  answer: {
-    description: "The models.",
-    content: { "application/json": { schema: { name: "ModelList", schema: modelListSchema } } },
-  },
-  errors: [400, 401, 500],
-};
+  };
+}
 
-const modelParameters: RouteDocument["parameters"] = [
-  namePart("author", "What stands before the slash in a model's id."),
-  namePart("slug", "What stands behind it."),
-];
-
-const modelDocument: RouteDocument = {
-  id: "retrieveModel",
-  tag: "Models",
-  summary: "A model",
-  description: "The model's item of GET /models. The slash of its id may also be written as `%2F`.",
-  parameters: modelParameters,
-  answer: {
-    description: "The model.",
-    content: { "application/json": { schema: { name: "Model", schema: modelSchema } } },
-  },
-  errors: [401, 404, 500],
-};
-
-const imageModelsDocument: RouteDocument = {
-  id: "listImageModels",
-  tag: "Images",
-  summary: "Image models",
-  description:
-    "Lists the image models that can be used now, and what can be set on at least one endpoint of each.",
-  answer: {
-    description: "The models.",
-    content: { "application/json": { schema: { name: "ImageModelList", schema: imageModelListSchema } } },
-  },
-  errors: [401, 500],
-};
-
-const imageEndpointsDocument: RouteDocument = {
-  id: "listImageEndpoints",
-  tag: "Images",
-  summary: "Endpoints of an image model",
-  description: "Lists who offers a model, with what can be set there and what it costs.",
-  parameters: modelParameters,
-  answer: {
-    description: "The endpoints.",
-    content: {
-      "application/json": { schema: { name: "ImageEndpointList", schema: imageEndpointListSchema } },
-    },
-  },
-  errors: [401, 404, 500],
-};
-
-/** The lists of what can be used now: all models, image models, and the endpoints of one of them. */
-export function modelRoutes({ speech, image }: ModelsDependencies): readonly Route[] {
-  const imageModels = (exchange: Exchange): Promise<readonly ImageModel[]> =>
-    callService(exchange, (options) => image.listImageModels({}, options)).then(({ models }) => models);
-  const speechModels = (exchange: Exchange) =>
-    callService(exchange, (options) => speech.listSpeechModels({}, options)).then(({ models }) => models);
-  const route = { method: "GET", operation: "management", access: "any" } as const;
+function modelDetailRoutes(dependencies: ModelsDependencies): readonly Route[] {
   return [
     {
       ...route,
-      path: `${apiPath}/models`,
-      document: modelsDocument,
+      path: `${apiPath}/models/count`,
+      document: modelCountDocument,
       async handle(exchange) {
-        const wanted = wantedModalities(exchange.query);
-        const [ofSpeech, ofImages] = await Promise.all([
-          wanted.has("speech") ? speechModels(exchange) : [],
-          wanted.has("image") ? imageModels(exchange) : [],
-        ]);
-        await sendJson(exchange, 200, toModelList(ofSpeech, ofImages));
+        const models = await modelsOf(dependencies, exchange, wantedModalities(exchange.query));
+        await sendJson(exchange, 200, { data: { count: models.flat().length } });
       },
     },
-    ...oneModelRoutes(async (exchange) => {
-      const [ofSpeech, ofImages] = await Promise.all([speechModels(exchange), imageModels(exchange)]);
-      return toModelList(ofSpeech, ofImages);
-    }),
+    {
+      ...route,
+      path: `${apiPath}/model/:author/:slug`,
+      document: modelDocument,
+      async handle(exchange) {
+        const [speech, images] = await modelsOf(dependencies, exchange);
+        const data = find(toModels(speech, images, apiPath), exchange);
+        await sendJson(exchange, 200, { data });
+      },
+    },
+    {
+      ...route,
+      path: `${apiPath}/models/:author/:slug/endpoints`,
+      document: modelEndpointsDocument,
+      async handle(exchange) {
+        const models = await modelsOf(dependencies, exchange);
+        const model = find(models.flat(), exchange);
+        const isSpeech = model.$typeName === "media.speech.v1.SpeechModel";
+        await sendJson(
+          exchange,
+          200,
+          isSpeech ? toSpeechModelEndpoints(model) : toImageModelEndpoints(model),
+        );
+      },
+    },
+    {
+      ...route,
+      path: `${apiPath}/providers`,
+      document: providersDocument,
+      async handle(exchange) {
+        const models = await modelsOf(dependencies, exchange);
+        await sendJson(exchange, 200, toProviderList(models.flat()));
+      },
+    },
+  ];
+}
+
+/** One operation, whose id has its slash as it stands or encoded. */
+function retrieveRoutes(dependencies: ModelsDependencies): readonly Route[] {
+  const handle: Route["handle"] = async (exchange) => {
+    const [speech, images] = await modelsOf(dependencies, exchange);
+    await sendJson(exchange, 200, find(toModels(speech, images, apiPath), exchange));
+  };
+  return [
+    { ...route, path: `${apiPath}/models/:author/:slug`, document: retrieveModelDocument, handle },
+    { ...route, path: `${apiPath}/models/:id`, handle },
+  ];
+}
+
+function imageModelRoutes(dependencies: ModelsDependencies): readonly Route[] {
+  const imageModels = async (exchange: Exchange) =>
+    (await modelsOf(dependencies, exchange, new Set<Modality>(["image"])))[1];
+  return [
     {
       ...route,
       path: `${apiPath}/images/models`,
@@ -139,46 +142,32 @@ export function modelRoutes({ speech, image }: ModelsDependencies): readonly Rou
       path: `${apiPath}/images/models/:author/:slug/endpoints`,
       document: imageEndpointsDocument,
       async handle(exchange) {
-        const { author, slug } = exchange.parameters;
-        const model = (await imageModels(exchange)).find(({ id }) => id === `${author}/${slug}`);
-        if (model === undefined) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such image model");
-        await sendJson(exchange, 200, toImageEndpointList(model));
+        await sendJson(exchange, 200, toImageEndpointList(find(await imageModels(exchange), exchange)));
       },
     },
   ];
 }
 
-/** One operation, whose id has its slash as it stands or encoded. */
-function oneModelRoutes(listModels: (exchange: Exchange) => Promise<ModelList>): readonly Route[] {
-  const route: Omit<Route, "path"> = {
-    method: "GET",
-    operation: "management",
-    access: "any",
-    async handle(exchange) {
-      const { author, slug, id = `${author}/${slug}` } = exchange.parameters;
-      const model = (await listModels(exchange)).data.find((item) => item.id === id);
-      if (model === undefined) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
-      await sendJson(exchange, 200, model);
-    },
-  };
-  return [
-    { ...route, path: `${apiPath}/models/:author/:slug`, document: modelDocument },
-    { ...route, path: `${apiPath}/models/:id` },
-  ];
+/** The models that give some of these, by medium. */
+function modelsOf(
+  { speech, image }: ModelsDependencies,
+  exchange: Exchange,
+  wanted: ReadonlySet<Modality> = bothMedia,
+): Promise<[readonly SpeechModel[], readonly ImageModel[]]> {
+  return Promise.all([
+    wanted.has("speech")
+      ? callService(exchange, (options) => speech.listSpeechModels({}, options)).then(({ models }) => models)
+      : [],
+    wanted.has("image")
+      ? callService(exchange, (options) => image.listImageModels({}, options)).then(({ models }) => models)
+      : [],
+  ]);
 }
 
-/** Those that `output_modalities` lists, all without it. Throws invalid_body for others. */
-function wantedModalities(query: URLSearchParams): ReadonlySet<Modality> {
-  const named = query.getAll("output_modalities");
-  if (named.length === 0) return new Set(modalities);
-  return new Set(
-    named
-      .flatMap((list) => list.split(","))
-      .map((name) => {
-        const modality = modalities.find((known) => known === name.trim());
-        if (modality !== undefined) return modality;
-        const message = `must list any of ${modalities.join(", ")}`;
-        throw DomainError.invalid([{ path: "output_modalities", message }]);
-      }),
-  );
+/** The model that the path names. Throws model_unknown. */
+function find<M extends { readonly id: string }>(models: readonly M[], { parameters }: Exchange): M {
+  const { author, slug, id = `${author}/${slug}` } = parameters;
+  const model = models.find((one) => one.id === id);
+  if (model === undefined) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
+  return model;
 }

@@ -45,6 +45,7 @@ export function accountKey(changes: MessageChanges<Key> = {}): Key {
     disabled: true,
     createdAt: timestampFromMs(recordCreatedMs),
     updatedAt: timestampFromMs(recordCreatedMs + 1),
+    lastUsedAt: timestampFromMs(recordCreatedMs + 3),
     expiresAt: timestampFromMs(recordCreatedMs + 2),
     limitNanoUsd: 5_000_000_001n,
     limitRemainingNanoUsd: 4_999_999_999n,
@@ -66,6 +67,7 @@ export function accountKey(changes: MessageChanges<Key> = {}): Key {
 export function providerKey(changes: MessageChanges<ProviderKey> = {}): ProviderKey {
   const key = create(ProviderKeySchema, {
     id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
+    accountId: "account-1",
     providerSlug: "acme",
     name: "Team",
     label: "sk-…wxyz",

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { AudioFormat, type SynthesizeRequest } from "../gen/media/speech/v1/speech_pb.ts";
+import { generateApiKey } from "../lib/identity/api-key.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
 import { createLocalTransport } from "../lib/runtime/client.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
@@ -271,6 +272,20 @@ describe("routes", () => {
     const response = await fetch(gateway.baseUrl + path, { method });
     expect(await errorOf(response)).toEqual({ status: 404, reason: "route_unknown" });
     expect(response.headers.get("x-request-id")).toMatch(/^req-/);
+  });
+
+  test("that are none leave their path in the log, without query and without what may be a secret", async () => {
+    const key = generateApiKey();
+    await fetch(`${gateway.baseUrl}/api/v1/chat/completions/${key}?q=secret`, {
+      headers: { "x-request-id": "lost" },
+    });
+    const line = await waitUntil(() => gateway.logged.find(({ request_id: id }) => id === "lost"));
+    expect(line).toMatchObject({ route: "", path: "/api/v1/chat/completions/…", status: 404 });
+    expect(JSON.stringify(line)).not.toMatch(/secret|q=/);
+    await fetch(`${gateway.baseUrl}/api/v1/models`, { headers: { "x-request-id": "found" } });
+    expect(
+      await waitUntil(() => gateway.logged.find(({ request_id: id }) => id === "found")),
+    ).not.toHaveProperty("path");
   });
 
   test("HEAD of a route is answered without a body, and of none with 404", async () => {

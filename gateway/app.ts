@@ -19,7 +19,13 @@ import type { GatewaySettings } from "./config.ts";
 import { answerCors } from "./cors.ts";
 import { toErrorAnswer } from "./error-body.ts";
 import { Exchange } from "./exchange.ts";
-import { type HttpListener, type HttpListenerOptions, listenHttp } from "./http-listener.ts";
+import {
+  type HttpListener,
+  type HttpListenerOptions,
+  listenHttp,
+  maxHeaderBytes,
+  type RequestFault,
+} from "./http-listener.ts";
 import { readinessRoute } from "./readiness.ts";
 import { logExchange } from "./request-log.ts";
 import { measureRequests } from "./request-metrics.ts";
@@ -111,7 +117,7 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
           });
           if (!answerCors(settings.corsOrigins, request, response)) route(exchange);
         },
-        malformed: () => malformedAnswer(settings.creditsUrl),
+        malformed: (fault) => malformedAnswer(fault, settings.creditsUrl),
       };
       listener = await openPort({ variable: "PORT", host, port }, (address) =>
         listenHttp({ ...options, host: address }),
@@ -226,8 +232,14 @@ async function runRoute(
   }
 }
 
-function malformedAnswer(creditsUrl: string) {
-  const error = DomainError.invalid([{ path: "", message: "must be an HTTP/1.1 request" }]);
+const faultMessages: Readonly<Record<RequestFault, string>> = {
+  malformed: "must be an HTTP/1.1 request",
+  headers_too_large: `the URL and the headers must not be longer than ${maxHeaderBytes} bytes together`,
+  headers_too_slow: "the headers must arrive sooner",
+};
+
+function malformedAnswer(fault: RequestFault, creditsUrl: string) {
+  const error = DomainError.invalid([{ path: "", message: faultMessages[fault] }]);
   const { body, headers } = toErrorAnswer(error, "unrouted", creditsUrl);
   return {
     headers: { ...headers, "content-type": "application/json", [requestIdHeader]: requestIdFrom(undefined) },

@@ -37,6 +37,7 @@ export const ownImageDoor: ImageDoor = {
   createForm: createImageForm,
   alwaysStreams: false,
   nameIgnored: (name) => name,
+  wireNames: { "input_references.*": "input_references.*.image_url.url" },
 };
 
 /** Makes what a request asks for and answers with it in the form of a door. Throws before or while the answer runs. */

@@ -162,13 +162,18 @@ describe("a body", () => {
 describe("what is no HTTP", () => {
   test.for([
     ["nonsense", "nonsense\r\n\r\n"],
+    ["a URL beyond all bounds", `GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, /URL.*16384 bytes/],
     ["a TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01"],
     ["a bad header", "GET /healthz HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n"],
-    ["a header beyond all bounds", `GET /healthz HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(70_000)}\r\n\r\n`],
+    [
+      "a header beyond all bounds",
+      `GET /healthz HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(70_000)}\r\n\r\n`,
+      /headers.*16384/,
+    ],
     ["a length that is none", rawSpeechRequest(["Content-Length: abc"])],
     ["two lengths", rawSpeechRequest(["Content-Length: 5", "Content-Length: 6"])],
     ["a length and chunks", rawSpeechRequest(["Content-Length: 5", "Transfer-Encoding: chunked"])],
-  ] as const)("is answered as JSON: %s", async ([, text]) => {
+  ] as const)("is answered as JSON: %s", async ([, text, message = /HTTP\/1\.1/]) => {
     await using gateway = await start();
     using client = new RawConnection(gateway);
     client.send(text);
@@ -178,8 +183,20 @@ describe("what is no HTTP", () => {
     expect(client.received).toMatch(/\r\nx-request-id: req-/);
     const json = JSON.parse(client.received.slice(client.received.indexOf("\r\n\r\n"))) as object;
     expect(json).toMatchObject({
-      error: { code: 400, message: "Invalid request parameters", metadata: { reason: "invalid_body" } },
+      error: {
+        code: 400,
+        message: "Invalid request parameters",
+        metadata: { reason: "invalid_body", issues: [{ path: "", message: expect.stringMatching(message) }] },
+      },
     });
+  });
+
+  test("with headers that come too slowly is told so", async () => {
+    await using gateway = await start({ bodyTimeoutMs: 50 });
+    using client = new RawConnection(gateway);
+    client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n");
+    await answered(client, 400);
+    expect(client.received).toContain("headers must arrive sooner");
   });
 
   test("in the middle of a body is answered under that request's id", async () => {

@@ -23,6 +23,17 @@ import { Http1Connections } from "../lib/runtime/http1-connections.ts";
 import { type CloseOptions, listenBacklog } from "../lib/runtime/port-listener.ts";
 import type { DrainOptions } from "../lib/runtime/server.ts";
 
+/** Why a request could not be read. */
+export type RequestFault = "malformed" | "headers_too_large" | "headers_too_slow";
+
+/** Longest request line and headers together, bytes. */
+export const maxHeaderBytes = 16_384;
+
+const faultByCode: Readonly<Record<string, RequestFault>> = {
+  HPE_HEADER_OVERFLOW: "headers_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "headers_too_slow",
+};
+
 /** How a port is opened and what it serves. */
 export interface HttpListenerOptions {
   host: string;
@@ -34,8 +45,8 @@ export interface HttpListenerOptions {
   headersTimeoutMs: number;
   /** `awaitsContinue`: the client sends its body only after `100 Continue`. */
   handle(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void;
-  /** Headers and body of the answer to what is no HTTP request. */
-  malformed(): { headers: Readonly<Record<string, string>>; body: string };
+  /** Headers and body of the answer to what is no HTTP request that can be read. */
+  malformed(fault: RequestFault): { headers: Readonly<Record<string, string>>; body: string };
 }
 
 /** An open port. */
@@ -54,6 +65,7 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
   const { headersTimeoutMs, tls } = options;
   const serverOptions: ServerOptions = {
     noDelay: true,
+    maxHeaderSize: maxHeaderBytes,
     headersTimeout: headersTimeoutMs,
     // Bodies have a time-out of their own.
     requestTimeout: 0,
@@ -100,8 +112,9 @@ function serve(server: Server, options: HttpListenerOptions, connections: Http1C
   server.on("request", (request, response) => accept(request, response, false));
   server.on("checkContinue", (request, response) => accept(request, response, true));
   server.on("checkExpectation", (request, response) => accept(request, response, false));
-  server.on("clientError", (_error, socket) => {
-    answerMalformed(socket, connections.newestAnswer(socket), options);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const answer = options.malformed(faultByCode[error.code ?? ""] ?? "malformed");
+    answerMalformed(socket, connections.newestAnswer(socket), answer);
   });
 }
 
@@ -109,13 +122,12 @@ function serve(server: Server, options: HttpListenerOptions, connections: Http1C
 function answerMalformed(
   socket: Duplex,
   waiting: ServerResponse | undefined,
-  options: HttpListenerOptions,
+  { headers, body }: ReturnType<HttpListenerOptions["malformed"]>,
 ): void {
   if (!socket.writable || waiting?.headersSent) {
     socket.destroy();
     return;
   }
-  const { headers, body } = options.malformed();
   const length = String(Buffer.byteLength(body));
   if (waiting !== undefined) {
     for (const [name, value] of Object.entries(headers)) {

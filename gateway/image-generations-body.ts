@@ -169,11 +169,7 @@ function checkCount(path: string, count: number): void {
 
 /** What clients call the references of a request. */
 function wireNamesOf(name: string): WireNames {
-  const items = Array.from({ length: maxReferences }, (_, index) => [
-    `input_references.${index}.image_url.url`,
-    `${name}.${index}`,
-  ]);
-  return Object.fromEntries([["input_references", name], ...items]);
+  return { input_references: name };
 }
 
 /** An image of a JSON body: its URL, or an object that holds it. */

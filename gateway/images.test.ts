@@ -124,6 +124,19 @@ test.for([
   },
 );
 
+test("what the service finds wrong with a reference is told by the name that it has in the request", async () => {
+  failure = DomainError.invalid([
+    { path: "input_references.1", message: "is no image" },
+    { path: "input_references", message: "are too many" },
+  ]);
+  const response = await postImages(gateway, leastImagesBody);
+  expect(await response.json()).toMatchObject({
+    error: {
+      metadata: { issues: [{ path: "input_references.1.image_url.url" }, { path: "input_references" }] },
+    },
+  });
+});
+
 describe("the order of checks", () => {
   const invalid = { ...leastImagesBody, n: 0 };
   const tooLarge = bodyOf(maxBodyBytes + 1);

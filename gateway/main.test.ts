@@ -172,7 +172,7 @@ describe("the gateway as a process", () => {
     ["/activity", { data: [] }],
     ["/keys", { data: [], total_count: 0 }],
     ["/credits", { data: { total_credits: 0, total_usage: 0 } }],
-    ["/byok", { data: [] }],
+    ["/byok", { data: [], total_count: 0 }],
     ["/observability/destinations", { data: [], total_count: 0 }],
   ] as const)("asks for %s in the same way", async ([path, body]) => {
     const headers = { authorization: `Bearer ${managementKey}`, "x-request-id": path.slice(1) };

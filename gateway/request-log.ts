@@ -8,6 +8,16 @@ import { endRequestSpan } from "./request-span.ts";
 /** Routes that are asked all the time by what watches over the process. */
 const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
+const maxPathLength = 200;
+/** Whatever may be an id or a secret that somebody put into a path. */
+const longWord = /[\w-]{20,}/g;
+
+/** The path that no route has, without its query and cut: what was asked for, but no texts and no secrets. */
+function shownPath(target: string): string {
+  const path = target.split("?", 1)[0] ?? "";
+  return path.slice(0, maxPathLength).replace(longWord, "…").toWellFormed();
+}
+
 /**
  * Writes the one line that each request leaves, and ends its span: what was asked by whom and what came of it; no texts,
  * no secrets.
@@ -22,6 +32,7 @@ export function logExchange(log: Log, exchange: Exchange, nowMs: number): void {
       ...exchange.span.logFields,
       method: request.method,
       route: exchange.route,
+      ...(exchange.route === "" ? { path: shownPath(request.url ?? "") } : {}),
       status: response.headersSent ? response.statusCode : 0,
       complete: response.writableFinished,
       ms: Math.round(nowMs - exchange.startedMs),

@@ -8,7 +8,10 @@ const refusalsOfUs: ReadonlySet<ErrorReason> = new Set([
   ErrorReason.CALLER_NOT_ALLOWED,
 ]);
 
-/** What clients of the REST interface call the fields of an RPC that are named otherwise there. */
+/**
+ * What clients of the REST interface call the fields of an RPC that are named otherwise there; `*` stands for an index.
+ * What lies within a field goes with it.
+ */
 export type WireNames = Readonly<Record<string, string>>;
 
 /**
@@ -26,12 +29,23 @@ export function fromServiceError(thrown: unknown, wireNames: WireNames = {}): Do
 }
 
 function withWireNames(error: DomainError, wireNames: WireNames): DomainError {
-  const { reason, message, issues, cause, generationId } = error;
-  const isRenamed = (path: string) => Object.hasOwn(wireNames, path);
-  if (!issues.some(({ path }) => isRenamed(path))) return error;
-  const renamed = issues.map((issue) => ({
-    ...issue,
-    path: isRenamed(issue.path) ? (wireNames[issue.path] ?? "") : issue.path,
-  }));
-  return new DomainError(reason, message, { cause, issues: renamed, generationId });
+  const { reason, message, cause, attempts, generationId, retryAfterMs } = error;
+  const issues = error.issues.map((issue) => ({ ...issue, path: toWirePath(issue.path, wireNames) }));
+  if (issues.every(({ path }, index) => path === error.issues[index]?.path)) return error;
+  const rest = { cause, attempts, generationId, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return new DomainError(reason, message, { ...rest, issues });
+}
+
+function toWirePath(path: string, wireNames: WireNames): string {
+  const parts = path.split(".");
+  for (const [field, wireName] of Object.entries(wireNames)) {
+    const names = field.split(".");
+    const isWithin = names.every(
+      (name, at) => name === parts[at] || (name === "*" && /^\d+$/.test(parts[at] ?? "")),
+    );
+    if (!isWithin) continue;
+    const index = parts[names.indexOf("*")] ?? "";
+    return [wireName.replace("*", index), ...parts.slice(names.length)].join(".");
+  }
+  return path;
 }

@@ -24,6 +24,7 @@ import { QueryReader } from "../query.ts";
 import { type BodyLimits, readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
+import type { WireNames } from "../service-error.ts";
 
 /** What the routes of destinations need. */
 export interface DestinationsDependencies {
@@ -170,12 +171,15 @@ function resumeRoute({ destinations }: DestinationsDependencies): Route {
   };
 }
 
+/** What the service calls otherwise. */
+const wireNames: WireNames = { "api_key_hashes.values": "api_key_hashes" };
+
 async function sendDestination(
   exchange: Exchange,
   call: (options: CallOptions) => Promise<{ readonly destination?: Destination | undefined }>,
   status: 200 | 201 = 200,
 ): Promise<void> {
-  const { destination } = await callService(exchange, call);
+  const { destination } = await callService(exchange, call, wireNames);
   await sendJson(exchange, status, { data: toDestinationBody(destination) });
 }
 

@@ -81,7 +81,7 @@ function readSamplingRate(rate: number, issues: Issue[]): number {
 }
 
 function readKeyHashes({ values }: ApiKeyHashes, issues: Issue[]): string[] {
-  const path = "api_key_hashes";
+  const path = "api_key_hashes.values";
   if (values.length === 0) issues.push({ path, message: "must not be empty" });
   if (values.length > maxKeyHashes) issues.push({ path, message: `must not be more than ${maxKeyHashes}` });
   const hashes = values.slice(0, maxKeyHashes).map((value) => value.toLowerCase());

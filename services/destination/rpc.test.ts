@@ -274,7 +274,7 @@ describe("a change", () => {
       config: { url: "ftp://x" },
     };
     expect((await refusal(own.updateDestination(change))).paths).toEqual([
-      "api_key_hashes",
+      "api_key_hashes.values",
       "name",
       "sampling_rate",
       "config.url",
@@ -411,9 +411,13 @@ test.for<[string, object, string[]]>([
   ["too small a share", { samplingRate: 0.00009 }, ["sampling_rate"]],
   ["more than all", { samplingRate: 1.1 }, ["sampling_rate"]],
   ["a share that is no number", { samplingRate: Number.NaN }, ["sampling_rate"]],
-  ["no keys", { apiKeyHashes: { values: [] } }, ["api_key_hashes"]],
-  ["too many keys", { apiKeyHashes: { values: Array(101).fill("ab".repeat(32)) } }, ["api_key_hashes"]],
-  ["what is no key", { apiKeyHashes: { values: ["ab".repeat(32), "x"] } }, ["api_key_hashes.1"]],
+  ["no keys", { apiKeyHashes: { values: [] } }, ["api_key_hashes.values"]],
+  [
+    "too many keys",
+    { apiKeyHashes: { values: Array(101).fill("ab".repeat(32)) } },
+    ["api_key_hashes.values"],
+  ],
+  ["what is no key", { apiKeyHashes: { values: ["ab".repeat(32), "x"] } }, ["api_key_hashes.values.1"]],
   [
     "rules on what events don't carry",
     { filterRules: { groups: [{ rules: [{ field: "input", operator: "contains" }] }] } },

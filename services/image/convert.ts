@@ -22,7 +22,7 @@ const maxPartialImages = 3;
 const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
 
 /**
- * Throws DomainError that names every fault by its REST path: `size_conflict` when the size fields contradict each
+ * Throws DomainError that names every fault by its field: `size_conflict` when the size fields contradict each
  * other and nothing else is wrong, otherwise `invalid_body`.
  */
 export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest {
@@ -146,7 +146,7 @@ function referenceIssues(references: readonly ReferenceImage[]): Issue[] {
   }
   return references.flatMap(({ source }, index) =>
     source.case === undefined || source.value.length === 0
-      ? { path: `input_references.${index}.image_url.url`, message: "is required" }
+      ? { path: `input_references.${index}`, message: "is required" }
       : [],
   );
 }

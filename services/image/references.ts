@@ -139,7 +139,7 @@ function problemOf({ kind }: GuardedFetchError, deadline: AbortSignal): string {
 }
 
 function issue(index: number, message: string): Issue {
-  return { path: `input_references.${index}.image_url.url`, message };
+  return { path: `input_references.${index}`, message };
 }
 
 function refuse(faults: readonly Issue[]): void {

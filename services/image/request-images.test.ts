@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 const load: LoadReferences = async (sources) =>
   sources.map((source, index): ReferenceImage => {
     const bytes = source.kind === "data" ? source.bytes : new Uint8Array();
-    const path = `input_references.${index}.image_url.url`;
+    const path = `input_references.${index}`;
     if (bytes.length === 0) {
       throw DomainError.invalid([{ path, message: "is empty" }], ErrorReason.REFERENCE_REFUSED);
     }
@@ -48,7 +48,7 @@ test("one is asked for while no other is under way", async () => {
 test.for([
   ["a mask that is no PNG", 1, 2, "mask", "is not a PNG image"],
   ["a mask that is refused", 1, 0, "mask", "is empty"],
-  ["a reference that is refused", 0, 1, "input_references.0.image_url.url", "is empty"],
+  ["a reference that is refused", 0, 1, "input_references.0", "is empty"],
 ] as const)("%s is named", async ([, reference, mask, path, message]) => {
   const request = { references: [sourceOf(reference)], mask: sourceOf(mask) };
   await expect(loadRequestImages(request, load, signal)).rejects.toMatchObject({

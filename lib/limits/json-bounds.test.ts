@@ -43,6 +43,11 @@ function longestKeyBytes(value: unknown): number {
   return Math.max(0, ...own, ...Object.values(value).map(longestKeyBytes));
 }
 
+function stringsOf(value: unknown): string[] {
+  if (typeof value === "string") return [JSON.stringify(value)];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsOf) : [];
+}
+
 /** Strings with what is special to a scan: quotes, backslashes, brackets, and more than a few of them. */
 const string = fc
   .array(
@@ -123,6 +128,28 @@ describe("the scan of a JSON text", () => {
     expect(verdictOf(`["${long}","${long}\\"${long}"]`, { maxElements: 2, maxDepth: 1 })).toBeUndefined();
     expect(verdictOf(`{"a":"${long}"}`, { maxElements: 1, maxKeyBytes: 1 })).toBeUndefined();
     expect(verdictOf(`["${long}"]`, { maxKeyBytes: 1 })).toBeUndefined();
+  });
+
+  test("tells where long strings stand, names left out, however the text is cut", () => {
+    fc.assert(
+      fc.property(
+        text,
+        fc.array(fc.nat(), { maxLength: 12 }),
+        fc.nat(30),
+        (written, places, longStringBytes) => {
+          const bytes = Buffer.from(written);
+          const scan = new JsonBounds({ ...generous, longStringBytes });
+          for (const chunk of cut(bytes, places)) scan.take(chunk);
+          const found = scan.longStrings.map(({ from, until }) =>
+            bytes.toString("utf8", from - 1, until + 1),
+          );
+          const long = stringsOf(JSON.parse(written)).filter(
+            (one) => Buffer.byteLength(one) - 2 >= longStringBytes,
+          );
+          expect(found.sort()).toEqual(long.sort());
+        },
+      ),
+    );
   });
 
   test("refuses at the bound, not at the end", () => {

@@ -17,6 +17,14 @@ export interface JsonBoundsOptions {
   readonly maxDepth: number;
   /** Of a member's name, as it is written between its quotes. */
   readonly maxKeyBytes: number;
+  /** From how many bytes on a string that is no name is told of in `longStrings`; none is unless given. */
+  readonly longStringBytes?: number;
+}
+
+/** Where a string stands in its text: from behind its first quote until its last one, in bytes. */
+export interface StringSpan {
+  readonly from: number;
+  readonly until: number;
 }
 
 const tab = 0x09;
@@ -39,6 +47,10 @@ export class JsonBounds {
   readonly #bounds: JsonBoundsOptions;
   /** For each container that is open, whether it is an object. */
   readonly #open: boolean[] = [];
+  readonly #longStrings: StringSpan[] = [];
+  /** Bytes of the text before those that are being looked at. */
+  #before = 0;
+  #stringFrom = 0;
   #elements = 0;
   /** Whether the next token begins a member or an item. */
   #expectsElement = false;
@@ -57,6 +69,12 @@ export class JsonBounds {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let at = 0;
     while (at < bytes.length) at = this.#inString ? this.#passString(bytes, at) : this.#passTokens(bytes, at);
+    this.#before += bytes.length;
+  }
+
+  /** The long strings that have ended so far, in their order. */
+  get longStrings(): readonly StringSpan[] {
+    return this.#longStrings;
   }
 
   /** Up to the next string or the end. */
@@ -88,6 +106,7 @@ export class JsonBounds {
           this.#countElement();
           this.#inString = true;
           this.#keyBytes = 0;
+          this.#stringFrom = this.#before + at + 1;
           return at + 1;
         default:
           if (this.#expectsElement) this.#countElement();
@@ -118,7 +137,15 @@ export class JsonBounds {
     const end = this.#findEnd(bytes, from);
     this.#inString = end === -1;
     if (this.#isKey) this.#countKeyBytes((end === -1 ? bytes.length : end) - from);
+    else if (end !== -1) this.#noteString(this.#before + end);
     return end === -1 ? bytes.length : end + 1;
+  }
+
+  #noteString(until: number): void {
+    const from = this.#stringFrom;
+    if (until - from >= (this.#bounds.longStringBytes ?? Number.POSITIVE_INFINITY)) {
+      this.#longStrings.push({ from, until });
+    }
   }
 
   #countKeyBytes(count: number): void {

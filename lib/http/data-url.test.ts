@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isDataUrl, parseImageDataUrl } from "./data-url.ts";
+import { ImageDataUrlDecoder, isDataUrl, parseImageDataUrl } from "./data-url.ts";
 
 const notBase64 = { problem: "is not valid base64" };
 const notDataUrl = { problem: "is not a data URL of a base64 image" };
@@ -49,6 +49,28 @@ describe("an image's data URL", () => {
         const parsed = parseImageDataUrl(`data:image/png;base64,${encoded}`);
         if (!isCanonical(encoded)) expect(parsed).toEqual(notBase64);
         else expect(parsed.bytes?.toString()).toBe(Buffer.from(encoded, "base64").toString());
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("is the same however its text is cut", () => {
+    const digits = fc
+      .array(fc.constantFrom(..."ABQw019+/=-\n"), { maxLength: 9 })
+      .map((parts) => parts.join(""));
+    const content = fc.oneof(fc.base64String(), digits, fc.base64String({ minLength: 1400 }));
+    const start = fc.constantFrom("data:image/png;base64,", " data:image/png;base64,", "data:image/x", "");
+    fc.assert(
+      fc.property(start, content, fc.array(fc.nat(1500), { maxLength: 8 }), (prefix, encoded, places) => {
+        const url = prefix + encoded;
+        const decoder = new ImageDataUrlDecoder(1024);
+        const at = [0, ...places.map((place) => Math.min(place, url.length)), url.length].sort(
+          (a, b) => a - b,
+        );
+        for (const [index, from] of at.entries()) decoder.take(url.slice(from, at[index + 1] ?? url.length));
+        const [inPieces, whole] = [decoder.finish(), parseImageDataUrl(url, 1024)];
+        expect(inPieces.problem).toBe(whole.problem);
+        expect(inPieces.bytes?.toString()).toBe(whole.bytes?.toString());
       }),
       { numRuns: 2000 },
     );

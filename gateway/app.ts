@@ -87,8 +87,8 @@ export interface Gateway {
 /** Methods whose bodies the framework would read before our checks. */
 const methodsWithBody = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const;
 
-/** Longest body of a request that makes or changes a record, bytes: far more than the longest that is of any use. */
-const maxManagementBodyBytes = 256 << 10;
+/** The longest bodies, bytes: all fields at their longest, with what is not ASCII escaped. Images: as configured. */
+const maxBodyBytes = { speech: 1536 << 10, keys: 32 << 10, providerKeys: 64 << 10, destinations: 256 << 10 };
 
 /** Makes the gateway; nothing is opened yet. */
 export function createGateway(dependencies: GatewayDependencies): Gateway {
@@ -172,26 +172,28 @@ async function createRouter(
 
 function routesOf(dependencies: GatewayDependencies): readonly Route[] {
   const { speech, image, usage, settings, clock } = dependencies;
-  const bodyLimits = {
-    maxBytes: settings.maxBodyBytes,
-    timeoutMs: settings.bodyTimeoutMs,
-    budget: new BodyBudget(settings.maxInflightBodyBytes),
+  const { bodyTimeoutMs: timeoutMs } = settings;
+  const budget = new BodyBudget({
+    maxBytes: settings.maxInflightBodyBytes,
+    maxBodyBytes: settings.maxBodyBytes,
+  });
+  /** A route's dependencies, with what bounds its bodies. */
+  const withBodies = (mostBytes: number) => {
+    const maxBytes = Math.min(settings.maxBodyBytes, mostBytes);
+    return { ...dependencies, ...settings, bodyLimits: { maxBytes, timeoutMs, budget, clock } };
   };
-  const generation = { ...settings, bodyLimits, clock };
-  const maxBytes = Math.min(settings.maxBodyBytes, maxManagementBodyBytes);
-  const management = { ...dependencies, bodyLimits: { ...bodyLimits, maxBytes } };
   const routes = [
-    audioSpeechRoute({ ...generation, speech }),
-    imagesRoute({ ...generation, image }),
-    ...imageGenerationsRoutes({ ...generation, image }),
+    audioSpeechRoute(withBodies(maxBodyBytes.speech)),
+    imagesRoute(withBodies(settings.maxBodyBytes)),
+    ...imageGenerationsRoutes(withBodies(settings.maxBodyBytes)),
     ...modelRoutes({ speech, image }),
     voicesRoute({ speech }),
     activityRoute({ usage }),
     generationRoute({ usage }),
-    ...keyRoutes(management),
-    creditsRoute(management),
-    ...byokRoutes(management),
-    ...destinationRoutes(management),
+    ...keyRoutes(withBodies(maxBodyBytes.keys)),
+    creditsRoute(dependencies),
+    ...byokRoutes(withBodies(maxBodyBytes.providerKeys)),
+    ...destinationRoutes(withBodies(maxBodyBytes.destinations)),
   ];
   return [...rootRoutes, ...docsRoutes(settings), ...routes, openApiRoute(routes, settings)];
 }

@@ -1,80 +1,150 @@
-import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
-import { DomainError } from "../lib/runtime/domain-error.ts";
+/**
+ * Bounds the bytes that request bodies hold at one time over all requests. A body's bytes are reserved as they arrive,
+ * and held until its request's answer has ended.
+ *
+ * 1. Never more than `maxBytes` are reserved.
+ * 2. An owner (a key, an account) gets more only while it holds at most `weight` times what is free: dynamic
+ *    thresholds as switches share their memory by (Choudhury and Hahne 1998). However much one owner asks for, room for
+ *    others is left, the more the fewer hold much.
+ * 3. Of `maxBytes`, `maxBodyBytes` are set aside and count as free for nobody but one body at a time, the finisher: the
+ *    first that gets no room otherwise. It stays that until it has arrived or is given up. So bodies that have half
+ *    arrived can't wait for each other for good: where none has arrived whole, the finisher alone holds what is set
+ *    aside, which is room to its end. What has arrived is held for as long as its answer takes, which has a deadline.
+ * 4. Whoever waits is asked in order each time when room is given back; who must wait for its own sake (2) holds up
+ *    nobody else.
+ */
 
-/** A share of the budget; `shrink` and `release` may be called in any order, each more than once. */
+/** Who a body is held for, and how many times the free room it may hold. */
+export interface BodyOwner {
+  readonly name: string;
+  readonly weight: number;
+}
+
+/** What bounds the bodies of all requests. */
+export interface BodyBudgetOptions {
+  readonly maxBytes: number;
+  /** The longest single body. */
+  readonly maxBodyBytes: number;
+}
+
+/** What one body holds. */
 export interface BodyShare {
-  /** Gives back all but `bytes`. */
-  shrink(bytes: number): void;
+  readonly bytes: number;
+  /** Takes so many more: true when there is room at once, else `granted` is called as soon as there is. */
+  grow(bytes: number, granted: () => void): boolean;
+  /** Says that the body is whole, and gives back all but so many bytes. */
+  settle(bytes: number): void;
+  /** Gives everything back and no longer waits. May be called more than once. */
   release(): void;
 }
 
-/** How long a client should wait after it found no room, milliseconds. */
-const retryAfterMs = 1000;
+interface Waiting {
+  readonly bytes: number;
+  readonly granted: () => void;
+}
 
-/**
- * Bounds the bytes that request bodies hold at one time over all requests, first come, first served.
- * What is asked for counts from the start, so that bodies that have begun always find room to end.
- */
+/** The room for request bodies. */
 export class BodyBudget {
-  readonly #maxBytes: number;
-  readonly #waiting: { bytes: number; grant: () => void }[] = [];
+  readonly #options: BodyBudgetOptions;
+  readonly #heldByOwner = new Map<string, number>();
+  readonly #waiting = new Map<OpenShare, Waiting>();
   #usedBytes = 0;
+  /** Of what is used, how much was set aside. */
+  #asideBytes = 0;
+  #finisher: OpenShare | undefined;
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+  constructor(options: BodyBudgetOptions) {
+    this.#options = options;
   }
 
-  /** Bytes taken now. */
+  /** Bytes reserved now. */
   get usedBytes(): number {
     return this.#usedBytes;
   }
 
-  /** Takes a share, waiting for room up to `timeoutMs`. Throws service_unavailable after that. */
-  async reserve(bytes: number, timeoutMs: number): Promise<BodyShare> {
-    const wanted = Math.min(bytes, this.#maxBytes);
-    if (this.#waiting.length > 0 || !this.#fits(wanted)) await this.#wait(wanted, timeoutMs);
-    else this.#usedBytes += wanted;
-    return this.#share(wanted);
-  }
-
-  #fits(bytes: number): boolean {
-    return this.#usedBytes + bytes <= this.#maxBytes;
-  }
-
-  #wait(bytes: number, timeoutMs: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const entry = {
-        bytes,
-        grant: () => {
-          clearTimeout(timer);
-          resolve();
-        },
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(entry), 1);
-        this.#grantWaiting();
-        reject(new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "no room for the body", { retryAfterMs }));
-      }, timeoutMs);
-      this.#waiting.push(entry);
+  /** A share for one body, with nothing in it yet. */
+  open(owners: readonly BodyOwner[]): BodyShare {
+    return new OpenShare(owners, {
+      take: (share, bytes, granted) => {
+        if (this.#take(share, bytes)) return true;
+        this.#waiting.set(share, { bytes, granted });
+        return false;
+      },
+      giveBack: (share, bytes) => this.#giveBack(share, bytes),
     });
   }
 
-  #grantWaiting(): void {
-    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
-      this.#waiting.shift();
-      this.#usedBytes += next.bytes;
-      next.grant();
+  #take(share: OpenShare, bytes: number): boolean {
+    const { maxBytes, maxBodyBytes } = this.#options;
+    const freeBytes = maxBytes - maxBodyBytes - (this.#usedBytes - this.#asideBytes);
+    if (!this.#isFair(share.owners, bytes, freeBytes)) {
+      if (this.#finisher !== undefined && this.#finisher !== share) return false;
+      if (bytes > maxBodyBytes - this.#asideBytes) return false;
+      this.#finisher = share;
+      share.asideBytes += bytes;
+      this.#asideBytes += bytes;
+    }
+    this.#add(share, bytes);
+    return true;
+  }
+
+  #isFair(owners: readonly BodyOwner[], bytes: number, freeBytes: number): boolean {
+    if (bytes > freeBytes) return false;
+    return owners.every(({ name, weight }) => (this.#heldByOwner.get(name) ?? 0) <= weight * freeBytes);
+  }
+
+  /** From a share that no longer arrives. */
+  #giveBack(share: OpenShare, bytes: number): void {
+    this.#waiting.delete(share);
+    if (share === this.#finisher) this.#finisher = undefined;
+    const asideBytes = Math.min(bytes, share.asideBytes);
+    share.asideBytes -= asideBytes;
+    this.#asideBytes -= asideBytes;
+    this.#add(share, -bytes);
+    for (const [waiting, { bytes: wanted, granted }] of this.#waiting) {
+      if (!this.#take(waiting, wanted)) continue;
+      this.#waiting.delete(waiting);
+      granted();
     }
   }
 
-  #share(bytes: number): BodyShare {
-    let held = bytes;
-    const shrink = (keep: number) => {
-      if (keep >= held) return;
-      this.#usedBytes -= held - keep;
-      held = keep;
-      this.#grantWaiting();
-    };
-    return { shrink, release: () => shrink(0) };
+  #add(share: OpenShare, bytes: number): void {
+    share.bytes += bytes;
+    this.#usedBytes += bytes;
+    for (const { name } of share.owners) {
+      const held = (this.#heldByOwner.get(name) ?? 0) + bytes;
+      if (held === 0) this.#heldByOwner.delete(name);
+      else this.#heldByOwner.set(name, held);
+    }
+  }
+}
+
+interface ShareActions {
+  take(share: OpenShare, bytes: number, granted: () => void): boolean;
+  giveBack(share: OpenShare, bytes: number): void;
+}
+
+class OpenShare implements BodyShare {
+  bytes = 0;
+  /** Of them, how many were set aside. */
+  asideBytes = 0;
+  readonly owners: readonly BodyOwner[];
+  readonly #actions: ShareActions;
+
+  constructor(owners: readonly BodyOwner[], actions: ShareActions) {
+    this.owners = owners;
+    this.#actions = actions;
+  }
+
+  grow(bytes: number, granted: () => void): boolean {
+    return this.#actions.take(this, bytes, granted);
+  }
+
+  settle(bytes: number): void {
+    this.#actions.giveBack(this, Math.max(0, this.bytes - bytes));
+  }
+
+  release(): void {
+    this.#actions.giveBack(this, this.bytes);
   }
 }

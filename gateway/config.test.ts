@@ -41,8 +41,8 @@ describe("the environment", () => {
     expect(gatewaySettings(config)).toMatchObject({
       creditsUrl: "https://media.test/credits",
       corsOrigins: ["https://a.test", "https://b.test"],
-      // A body of the allowed length always finds room.
-      maxInflightBodyBytes: 512 << 20,
+      // A body of the allowed length always finds room, and leaves as much for others.
+      maxInflightBodyBytes: 1024 << 20,
     });
     expect(drainTimeoutMs(config)).toBe(0);
     const billing = readGatewayConfig({ ...least, CREDITS_URL: "https://billing.test/add" });

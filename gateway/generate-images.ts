@@ -4,12 +4,12 @@ import type { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../lib/generation/answer-grace.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { AnswerWriter } from "./answer-writer.ts";
+import type { BodyLimits } from "./body-arrival.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerImages } from "./image-answer.ts";
 import { ImageEvents } from "./image-events.ts";
 import { createImageForm, type ImageForm } from "./image-form.ts";
 import { ImageJson } from "./image-json.ts";
-import type { BodyLimits } from "./request-body.ts";
 import type { WireNames } from "./service-error.ts";
 
 /** What the doors to image generation need. */

@@ -9,6 +9,9 @@ import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
 import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
 import { stringEnum } from "./string-enum.ts";
 
+/** The longest text of a request, bytes: longer than any model takes. */
+export const maxTextBytes = 384 * 1024;
+
 const maxSlugs = 32;
 const maxSlugLength = 256;
 const maxOptionsBytes = 65_536;
@@ -42,6 +45,7 @@ const providerSchema = Type.Object(
         {},
         {
           additionalProperties: freeObject("Parameters by the provider's own names."),
+          maxProperties: maxSlugs,
           description: "Passed through to the named provider alone; at most 64 KiB.",
         },
       ),
@@ -101,6 +105,12 @@ const protoSorts = {
   throughput: ProviderSort.THROUGHPUT,
 } as const;
 
+/** Throws invalid_body for a text that no model takes. */
+export function checkText(path: string, text: string): void {
+  if (Buffer.byteLength(text) <= maxTextBytes) return;
+  throw DomainError.invalid([{ path, message: "is longer than any model takes" }]);
+}
+
 /** What is wrong with an object whose members are not ours: too large, too deep, or a number beyond a double. */
 export function freeObjectIssues(
   path: string,
@@ -114,14 +124,19 @@ export function freeObjectIssues(
 
 function jsonFault(root: object, maxBytes: number): string | undefined {
   const open: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }];
+  let textLength = 0;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { value, depth } = next;
+    if (typeof value === "string") textLength += value.length;
     if (typeof value === "number" && !Number.isFinite(value)) return "must not hold numbers beyond a double";
     if (typeof value !== "object" || value === null) continue;
     if (depth > maxJsonDepth) return `must not nest deeper than ${maxJsonDepth} levels`;
-    for (const member of Object.values(value)) open.push({ value: member, depth: depth + 1 });
+    const isList = Array.isArray(value);
+    for (const [key, member] of Object.entries(value)) {
+      if (!isList) textLength += key.length;
+      open.push({ value: member, depth: depth + 1 });
+    }
   }
-  if (Buffer.byteLength(JSON.stringify(root)) > maxBytes)
-    return `must not be longer than ${maxBytes} bytes as JSON`;
-  return undefined;
+  const isTooLong = textLength > maxBytes || Buffer.byteLength(JSON.stringify(root)) > maxBytes;
+  return isTooLong ? `must not be longer than ${maxBytes} bytes as JSON` : undefined;
 }

@@ -9,11 +9,13 @@ import {
 } from "../gen/media/image/v1/image_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { FormBody, FormFile } from "./form-body.ts";
-import { checkFreeFields, generationFields, withoutFieldNulls } from "./generation-fields.ts";
+import { checkFreeFields, checkText, generationFields, withoutFieldNulls } from "./generation-fields.ts";
 import { fromFormFields } from "./image-form-fields.ts";
 import {
+  type BodyImages,
   enumOf,
   imagesBodySchema,
+  noImages,
   protoBackgrounds,
   protoFormats,
   sizeWords,
@@ -99,6 +101,9 @@ const imageUrl = Type.Object({
 /** The body of POST /images/generations. Unknown fields are ignored; null counts as absent. */
 export const generationsBodySchema = Type.Object(lookFields);
 
+/** The members of a body of POST /images/edits that hold images. */
+export const editsImagesMembers: readonly string[] = ["images", "image", "mask"];
+
 /** The body of POST /images/edits as JSON. */
 export const editsBodySchema = Type.Object({
   ...editFields,
@@ -137,15 +142,15 @@ export function toGenerationsRequest(body: JsonObject): ImageGenerationsRequest 
 }
 
 /** Throws as the body of POST /images does. */
-export function toEditsRequest(body: JsonObject): ImageGenerationsRequest {
+export function toEditsRequest(body: JsonObject, taken: BodyImages = noImages): ImageGenerationsRequest {
   const given = withoutFieldNulls(body);
   const fields = checkEdit(given);
   const name = given.images === undefined && given.image !== undefined ? "image" : "images";
   const listed = given[name] ?? [];
   const images = Array.isArray(listed) ? listed : [listed];
   checkCount(name, images.length);
-  const references = images.map((image, index) => toReferenceOf(image, `${name}.${index}`));
-  const mask = given.mask === undefined ? undefined : toReferenceOf(given.mask, "mask");
+  const references = images.map((image, index) => toReferenceOf(image, `${name}.${index}`, taken));
+  const mask = given.mask === undefined ? undefined : toReferenceOf(given.mask, "mask", taken);
   return { request: toRequest(fields, references, mask), wireNames: wireNamesOf(name) };
 }
 
@@ -173,10 +178,10 @@ function wireNamesOf(name: string): WireNames {
 }
 
 /** An image of a JSON body: its URL, or an object that holds it. */
-function toReferenceOf(image: unknown, path: string): ReferenceImage {
+function toReferenceOf(image: unknown, path: string, taken: BodyImages): ReferenceImage {
   const held = isObject(image) ? (image.image_url ?? image.url) : image;
   const url = isObject(held) ? held.url : held;
-  if (typeof url === "string" && url !== "") return toReference(url, path);
+  if (typeof url === "string" && url !== "") return toReference(url, path, taken);
   const byId = isObject(image) && image.file_id !== undefined;
   const message = byId
     ? "names a file, and files are not kept here: send its image_url"
@@ -195,6 +200,7 @@ function toRequest(
   mask: ReferenceImage | undefined,
 ): GenerateRequest {
   checkFreeFields(fields.trace, fields.provider);
+  checkText("prompt", fields.prompt);
   const { output_compression: outputCompression, safety_identifier: identifier = "" } = fields;
   return create(GenerateRequestSchema, {
     ...toCommon(identifier === "" ? fields : { ...fields, user: identifier }),

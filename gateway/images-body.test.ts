@@ -136,14 +136,17 @@ describe("a body that is taken", () => {
   test("fits a message to the service, however large it is", () => {
     const maxBodyBytes = 2 << 20;
     const numbers = Array.from({ length: 32_700 }, () => 1);
+    const prompt = "語".repeat(131_072);
     const body = {
       ...least,
-      prompt: "",
+      prompt,
       trace: { x: numbers.slice(0, 8000) },
       provider: { options: { acme: { numbers } } },
     };
-    const prompt = "語".repeat(Math.floor((maxBodyBytes - Buffer.byteLength(JSON.stringify(body))) / 3));
-    const bytes = toBinary(GenerateRequestSchema, toGenerateRequest({ ...body, prompt }));
+    const leftBytes = maxBodyBytes - Buffer.byteLength(JSON.stringify(body));
+    const image = Buffer.alloc(Math.floor((leftBytes * 3) / 4)).toString("base64");
+    const input_references = [reference(`data:image/png;base64,${image}`)];
+    const bytes = toBinary(GenerateRequestSchema, toGenerateRequest({ ...body, input_references }));
     expect(bytes.length).toBeLessThan(imageMessageLimits(maxBodyBytes).readMaxBytes);
     expect(fromBinary(GenerateRequestSchema, bytes).prompt).toBe(prompt);
   });

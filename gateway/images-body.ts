@@ -11,10 +11,11 @@ import {
   type ReferenceImage,
   ReferenceImageSchema,
 } from "../gen/media/image/v1/image_pb.ts";
-import { isDataUrl, parseImageDataUrl } from "../lib/http/data-url.ts";
+import { type DataUrlContent, isDataUrl, parseImageDataUrl } from "../lib/http/data-url.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
+  checkText,
   generationFields,
   toProtoPreferences,
   withoutFieldNulls,
@@ -127,15 +128,22 @@ export const sizeWords =
 
 const check = compileCheck(imagesBodySchema, { size: sizeWords });
 
+/** What data URLs that were taken out of a body came to, by the texts that stand in their place. */
+export type BodyImages = ReadonlyMap<string, DataUrlContent>;
+
+/** None were taken out. */
+export const noImages: BodyImages = new Map();
+
 /**
- * The request that a body stands for, with the bytes of its data URLs. Throws invalid_body and reference_refused with
- * issues, and model_unknown for a name too long to be in any catalogue.
+ * The request that a body stands for, with the bytes of its data URLs; of those that were taken out of it, `images`
+ * holds what they came to. Throws invalid_body and reference_refused with issues, and model_unknown for a name too
+ * long to be in any catalogue.
  */
-export function toGenerateRequest(body: JsonObject): GenerateRequest {
+export function toGenerateRequest(body: JsonObject, images: BodyImages = noImages): GenerateRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
   const inputReferences = (fields.input_references ?? []).map(({ image_url: { url } }, index) =>
-    toReference(url, `input_references.${index}.image_url.url`),
+    toReference(url, `input_references.${index}.image_url.url`, images),
   );
   return create(GenerateRequestSchema, { ...toCommon(fields), ...toLook(fields), inputReferences });
 }
@@ -147,6 +155,7 @@ export function toCommon(
     "model" | "prompt" | "stream" | "seed" | "user" | "session_id" | "provider" | "trace"
   >,
 ) {
+  checkText("prompt", fields.prompt);
   if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return {
     model: fields.model,
@@ -178,13 +187,17 @@ function toLook(fields: ImagesBody) {
   };
 }
 
-/** The image that a URL in a body stands for. Throws invalid_body and reference_refused with an issue at `path`. */
-export function toReference(url: string, path: string): ReferenceImage {
-  if (!isDataUrl(url)) {
+/**
+ * The image that a URL in a body stands for, or what stands for it among `images`. Throws invalid_body and
+ * reference_refused with an issue at `path`.
+ */
+export function toReference(url: string, path: string, images: BodyImages): ReferenceImage {
+  const image = images.get(url) ?? (isDataUrl(url) ? parseImageDataUrl(url) : undefined);
+  if (image === undefined) {
     if (!isRemoteUrl(url)) throw DomainError.invalid([{ path, message: "is no data, http or https URL" }]);
     return create(ReferenceImageSchema, { source: { case: "url", value: url } });
   }
-  const { bytes, problem } = parseImageDataUrl(url);
+  const { bytes, problem } = image;
   if (bytes === undefined) {
     throw DomainError.invalid([{ path, message: problem }], ErrorReason.REFERENCE_REFUSED);
   }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
+import { findOversize, joinPath } from "./schema-size.ts";
 
 /** `application/json`, perhaps with parameters (RFC 9110, 8.3.1); another charset than UTF-8 is none of it. */
 const jsonType = /^application\/json[ \t]*(?:;.*)?$/i;
@@ -19,6 +20,12 @@ export type JsonObject = Readonly<Record<string, unknown>>;
  * text does not parse, or its value is no object; the message says which and quotes nothing.
  */
 export function parseJsonBody(body: Buffer, headers: IncomingHttpHeaders): JsonObject {
+  checkJsonHeaders(headers);
+  return parseJsonObject(body);
+}
+
+/** Throws invalid_body when a body is not said to be plain JSON in UTF-8. */
+export function checkJsonHeaders(headers: IncomingHttpHeaders): void {
   const contentType = headers["content-type"] ?? "";
   if (!jsonType.test(contentType) || otherCharset.test(contentType)) {
     throw invalidBody("the content type must be application/json in UTF-8");
@@ -26,7 +33,11 @@ export function parseJsonBody(body: Buffer, headers: IncomingHttpHeaders): JsonO
   if (!["", "identity"].includes(headers["content-encoding"] ?? "")) {
     throw invalidBody("a content encoding is not supported");
   }
-  const value = parse(decode(body));
+}
+
+/** The object of a JSON text. Throws invalid_body. */
+export function parseJsonObject(text: Buffer): JsonObject {
+  const value = parse(decode(text));
   if (!isObject(value)) throw invalidBody("must be a JSON object");
   return value;
 }
@@ -75,7 +86,8 @@ export function withoutNulls(object: JsonObject): JsonObject {
 
 /**
  * Makes the check of a schema: it returns the value itself, with nothing converted, filled in or taken away, or throws
- * invalid_body with one issue for each fault.
+ * invalid_body with one issue for each fault. A list or map with too many members has that fault alone, since faults
+ * are looked for in every member.
  */
 export function compileCheck<S extends TSchema>(
   schema: S,
@@ -84,6 +96,8 @@ export function compileCheck<S extends TSchema>(
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value as Static<S>;
+    const oversize = findOversize(schema, value);
+    if (oversize !== undefined) throw DomainError.invalid([oversize]);
     throw DomainError.invalid(validator.Errors(value).flatMap((error) => toIssues(error, patternWords)));
   };
 }
@@ -119,11 +133,8 @@ function dottedPath(pointer: string): string {
   return dotted.slice(0, maxPathLength).toWellFormed();
 }
 
-function joinPath(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name}`;
-}
-
-function invalidBody(message: string, cause?: unknown): DomainError {
+/** What is wrong with a body as a whole. */
+export function invalidBody(message: string, cause?: unknown): DomainError {
   const error = DomainError.invalid([{ path: "", message }]);
   return cause === undefined
     ? error

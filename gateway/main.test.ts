@@ -127,10 +127,11 @@ async function* synthesize(_request: unknown, context: Parameters<typeof princip
   yield finishedFrame();
 }
 
-async function* generate({ prompt }: GenerateRequest, context: Parameters<typeof principalOf>[0]) {
+async function* generate({ inputReferences }: GenerateRequest, context: Parameters<typeof principalOf>[0]) {
   calls.push({ keyHash: principalOf(context).keyHash, requestId: context.values.get(requestIdKey) });
   yield imageStarted();
-  yield* wholeImage(0, Buffer.from(String(prompt.length)));
+  const sizes = inputReferences.map(({ source }) => source.value?.length);
+  yield* wholeImage(0, Buffer.from(sizes.join()));
   yield imageFinished();
 }
 
@@ -159,11 +160,13 @@ describe("the gateway as a process", () => {
   });
 
   test("asks image in the same way, with bodies up to its limit", async () => {
-    const prompt = "x".repeat((3 << 20) - 100);
+    const bytes = Buffer.alloc(((3 << 20) / 4) * 3 - 1024);
+    const image_url = { url: `data:image/png;base64,${bytes.toString("base64")}` };
+    const body = { model: "acme/brush", prompt: "a", input_references: [{ type: "image_url", image_url }] };
     const headers = { authorization: `Bearer ${goodKey}`, "x-request-id": "three" };
-    const response = await postImages({ baseUrl }, { model: "acme/brush", prompt }, { headers });
+    const response = await postImages({ baseUrl }, body, { headers });
     expect(await response.json()).toMatchObject({
-      data: [{ b64_json: Buffer.from(String(prompt.length)).toString("base64") }],
+      data: [{ b64_json: Buffer.from(String(bytes.length)).toString("base64") }],
     });
     expect(calls.at(-1)).toEqual({ keyHash: hashApiKey(goodKey), requestId: "three" });
   });

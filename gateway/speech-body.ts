@@ -9,6 +9,7 @@ import {
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
+  checkText,
   generationFields,
   toProtoPreferences,
   withoutFieldNulls,
@@ -16,8 +17,6 @@ import {
 import { compileCheck, type JsonObject } from "./json-body.ts";
 import { stringEnum } from "./string-enum.ts";
 
-/** Longer than any model takes and short enough, with all other fields at their longest, for one message of 1 MiB. */
-const maxInputBytes = 384 * 1024;
 /** Longer than any name in a catalogue. */
 const maxNameLength = 256;
 
@@ -48,9 +47,7 @@ const check = compileCheck(speechBodySchema);
 export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
-  if (Buffer.byteLength(fields.input) > maxInputBytes) {
-    throw DomainError.invalid([{ path: "input", message: "is longer than any model takes" }]);
-  }
+  checkText("input", fields.input);
   if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return create(SynthesizeRequestSchema, {
     input: fields.input,

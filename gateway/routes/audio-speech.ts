@@ -2,8 +2,8 @@ import type { Client } from "@connectrpc/connect";
 import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { streamAudio } from "../audio-stream.ts";
-import { parseJsonBody } from "../json-body.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import type { BodyLimits } from "../body-arrival.ts";
+import { readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
 import { speechBodySchema, toSynthesizeRequest } from "../speech-body.ts";
@@ -54,8 +54,7 @@ export function audioSpeechRoute(dependencies: AudioSpeechDependencies): Route {
     access: "speech",
     document,
     async handle(exchange) {
-      const body = await readBody(exchange, dependencies.bodyLimits);
-      const request = toSynthesizeRequest(parseJsonBody(body, exchange.request.headers));
+      const request = toSynthesizeRequest(await readJsonBody(exchange, dependencies.bodyLimits));
       const deadlineMs = exchange.startedMs + dependencies.speechTimeoutMs;
       const timeoutMs = Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()));
       const contextValues = exchange.callContext();

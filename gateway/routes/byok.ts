@@ -4,6 +4,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
 import { sendJson } from "../answer.ts";
+import type { BodyLimits } from "../body-arrival.ts";
 import {
   createProviderKeyDocument,
   deleteProviderKeyDocument,
@@ -21,7 +22,7 @@ import {
   toUpdateProviderKeyRequest,
 } from "../provider-key.ts";
 import { QueryReader } from "../query.ts";
-import { type BodyLimits, readJsonBody } from "../request-body.ts";
+import { readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
 

@@ -5,6 +5,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
 import { sendJson } from "../answer.ts";
+import type { BodyLimits } from "../body-arrival.ts";
 import { deletedAnswer } from "../deleted-answer.ts";
 import { toDeliveryBody, toDestinationBody, toTestBody } from "../destination-answer.ts";
 import { toCreateDestinationRequest, toUpdateDestinationRequest } from "../destination-body.ts";
@@ -21,7 +22,7 @@ import {
 import type { Exchange } from "../exchange.ts";
 import { apiPath } from "../openapi.ts";
 import { QueryReader } from "../query.ts";
-import { type BodyLimits, readJsonBody } from "../request-body.ts";
+import { readJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
 import type { WireNames } from "../service-error.ts";

@@ -1,3 +1,4 @@
+import type { BodyLimits } from "../body-arrival.ts";
 import type { Exchange } from "../exchange.ts";
 import { isForm, parseFormBody } from "../form-body.ts";
 import { generateImages, type ImageDoor, type ImagesDependencies } from "../generate-images.ts";
@@ -8,6 +9,7 @@ import {
 import {
   editsBodySchema,
   editsFormSchema,
+  editsImagesMembers,
   generationsBodySchema,
   type ImageGenerationsRequest,
   toEditsRequest,
@@ -15,9 +17,8 @@ import {
   toGenerationsRequest,
 } from "../image-generations-body.ts";
 import { createImageGenerationsForm, type ImageOperation } from "../image-generations-form.ts";
-import { parseJsonBody } from "../json-body.ts";
 import { apiPath } from "../openapi.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import { readBody, readLargeJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
 
@@ -125,15 +126,17 @@ export function imageGenerationsRoutes(dependencies: ImagesDependencies): readon
 // In functions of their own, so that the body's text is gone while the images are made.
 
 async function readGeneration(exchange: Exchange, limits: BodyLimits): Promise<ImageGenerationsRequest> {
-  const body = await readBody(exchange, limits);
-  return toGenerationsRequest(parseJsonBody(body, exchange.request.headers));
+  const { value } = await readLargeJsonBody(exchange, limits, []);
+  return toGenerationsRequest(value);
 }
 
 async function readEdit(exchange: Exchange, limits: BodyLimits): Promise<ImageGenerationsRequest> {
   const { headers } = exchange.request;
-  const body = await readBody(exchange, limits);
-  if (isForm(headers)) return toEditsRequestOfForm(await parseFormBody(body, headers));
-  return toEditsRequest(parseJsonBody(body, headers));
+  if (isForm(headers)) {
+    return toEditsRequestOfForm(await parseFormBody(await readBody(exchange, limits), headers));
+  }
+  const { value, images } = await readLargeJsonBody(exchange, limits, editsImagesMembers);
+  return toEditsRequest(value, images);
 }
 
 function door(

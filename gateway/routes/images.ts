@@ -1,11 +1,11 @@
 import type { GenerateRequest } from "../../gen/media/image/v1/image_pb.ts";
+import type { BodyLimits } from "../body-arrival.ts";
 import type { Exchange } from "../exchange.ts";
 import { generateImages, type ImagesDependencies, ownImageDoor } from "../generate-images.ts";
 import { imageEventSchema, imagesAnswerSchema } from "../image-answer-schema.ts";
 import { imagesBodySchema, toGenerateRequest } from "../images-body.ts";
-import { parseJsonBody } from "../json-body.ts";
 import { apiPath } from "../openapi.ts";
-import { type BodyLimits, readBody } from "../request-body.ts";
+import { readLargeJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
 
@@ -76,6 +76,6 @@ export function imagesRoute(dependencies: ImagesDependencies): Route {
 
 /** In a function of its own, so that the body's text is gone while the images are made. */
 async function readRequest(exchange: Exchange, limits: BodyLimits): Promise<GenerateRequest> {
-  const body = await readBody(exchange, limits);
-  return toGenerateRequest(parseJsonBody(body, exchange.request.headers));
+  const { value, images } = await readLargeJsonBody(exchange, limits, ["input_references"]);
+  return toGenerateRequest(value, images);
 }

@@ -5,9 +5,9 @@ import { isKeyHash } from "../../lib/identity/api-key.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { sendJson } from "../answer.ts";
+import type { BodyLimits } from "../body-arrival.ts";
 import { deletedAnswer } from "../deleted-answer.ts";
 import type { Exchange } from "../exchange.ts";
-import { type JsonObject, parseJsonBody } from "../json-body.ts";
 import { toCurrentKeyAnswer, toKeyBody } from "../key-answer.ts";
 import { keyWireNames, readGraceS, toCreateKeyRequest, toUpdateKeyRequest } from "../key-body.ts";
 import {
@@ -21,7 +21,7 @@ import {
 } from "../key-documents.ts";
 import { apiPath } from "../openapi.ts";
 import { QueryReader } from "../query.ts";
-import { type BodyLimits, readBody, readJsonBody } from "../request-body.ts";
+import { readJsonBody, readOptionalJsonBody } from "../request-body.ts";
 import type { Route } from "../route.ts";
 import { callService } from "../service-call.ts";
 
@@ -147,7 +147,7 @@ function rotateRoute({ keys, bodyLimits }: KeysDependencies): Route {
     path: `${keyPath}/rotate`,
     document: rotateKeyDocument,
     async handle(exchange) {
-      const graceS = readGraceS(await readOptionalJson(exchange, bodyLimits));
+      const graceS = readGraceS(await readOptionalJsonBody(exchange, bodyLimits));
       const request = { hash: knownHash(exchange), graceS };
       const { key, secret } = await callService(exchange, (options) => keys.rotateKey(request, options));
       await sendJson(exchange, 201, { data: toKeyBody(key), key: secret }, secretHeaders);
@@ -184,10 +184,4 @@ function knownHash({ parameters }: Exchange): string {
   const hash = parameters.hash?.toLowerCase() ?? "";
   if (!isKeyHash(hash)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such key");
   return hash;
-}
-
-/** The same, an empty object where the request has no body. */
-async function readOptionalJson(exchange: Exchange, limits: BodyLimits): Promise<JsonObject> {
-  const body = await readBody(exchange, limits);
-  return body.byteLength === 0 ? {} : parseJsonBody(body, exchange.request.headers);
 }

@@ -32,7 +32,10 @@ interface OpenApi {
 }
 
 const mebibyte = 1 << 20;
-const maxBytes = 32 * mebibyte;
+const { values } = parseArgs({
+  options: { door: { type: "string" }, body: { type: "string" }, mib: { type: "string", default: "32" } },
+});
+const maxBytes = Number(values.mib) * mebibyte;
 /** What no body may take of the loop at a stretch, and of memory beyond itself. */
 const mostTurnMs = 50;
 const mostGrownBytes = (bodyBytes: number) => 5 * bodyBytes + 2 * mebibyte;
@@ -105,7 +108,6 @@ function tell(rows: readonly Row[]): void {
   }
 }
 
-const { values } = parseArgs({ options: { door: { type: "string" }, body: { type: "string" } } });
 const target = fork(new URL("worst-bodies-target.ts", import.meta.url), {
   execArgv: ["--expose-gc"],
 });

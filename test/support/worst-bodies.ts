@@ -2,11 +2,14 @@
 export interface PlaceSchema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly maxLength?: number;
   readonly items?: PlaceSchema;
   readonly properties?: Readonly<Record<string, PlaceSchema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: PlaceSchema | boolean;
   readonly minItems?: number;
+  readonly maxItems?: number;
 }
 
 /** A body that costs its receiver as much as possible, of about so many bytes; some ignore the number. */
@@ -46,9 +49,12 @@ const deep =
     return `${open.repeat(levels)}1${close.repeat(levels)}`;
   };
 
-const texts: Readonly<Record<string, Filling>> = {
-  letters: textOf("x"),
+const plainTexts: Readonly<Record<string, Filling>> = {
   "letters and one wide one": (bytes) => `"${"x".repeat(bytes - 8)}語"`,
+};
+const texts: Readonly<Record<string, Filling>> = {
+  ...plainTexts,
+  letters: textOf("x"),
   "wide letters": (bytes) => `"${"語".repeat(Math.floor(bytes / 3) - 1)}"`,
   escapes: textOf("\\u0041"),
   "escaped pairs": textOf("\\ud83d\\ude00"),
@@ -102,12 +108,21 @@ export function worstBodies(schema: PlaceSchema, least: object): readonly WorstB
       make: (bytes: number) => bodyWith(insert(least, schema, path), filling, bytes),
     })),
   );
+  const fullLists = placesOf(schema, []).flatMap(({ path, place: { items, maxItems = 1 } }) =>
+    openTextsOf(items).flatMap((textPath) =>
+      [2, maxItems].map((count) => ({
+        name: `${path.join(".")}: ${count} images`,
+        make: (bytes: number) =>
+          fullList(insert(least, schema, path), insert(undefined, items ?? {}, textPath), bytes, count),
+      })),
+    ),
+  );
   const elsewhere = Object.entries(everything).flatMap(([name, filling]) => [
     { name: `unknown: ${name}`, make: (bytes: number) => bodyWith({ ...least, zz: hole }, filling, bytes) },
     { name: `whole: ${name}`, make: (bytes: number) => bodyWith(hole, filling, bytes) },
     { name: `broken: ${name}`, make: (bytes: number) => Buffer.from(filling(bytes).slice(0, -1)) },
   ]);
-  return [...placed, ...elsewhere];
+  return [...placed, ...fullLists, ...elsewhere];
 }
 
 const hole = "(here)";
@@ -115,6 +130,21 @@ const hole = "(here)";
 function bodyWith(body: unknown, filling: Filling, bytes: number): Buffer {
   const [before = "", after = ""] = JSON.stringify(body).split(JSON.stringify(hole));
   return Buffer.from(before + filling(bytes - before.length - after.length) + after);
+}
+
+/** A list of so many items, each with an image in the hole. */
+function fullList(body: unknown, item: unknown, bytes: number, count: number): Buffer {
+  const image = Math.floor(bytes / count / 4) * 4 - 1024;
+  const items = Array.from({ length: count }, () =>
+    bodyWith(item, textOf("AAAA", "data:image/png;base64,"), image),
+  );
+  return bodyWith(body, () => `[${items.join()}]`, bytes);
+}
+
+/** Where in a list's items a text of any length may stand. */
+function openTextsOf(items: PlaceSchema | undefined): readonly (readonly string[])[] {
+  if (items?.properties === undefined) return [];
+  return placesOf(items, []).flatMap(({ path, place }) => (fillingsOf(place) === texts ? [path] : []));
 }
 
 interface Place {
@@ -138,9 +168,12 @@ function placesOf(schema: PlaceSchema, path: readonly string[]): readonly Place[
 
 function fillingsOf(place: PlaceSchema): Readonly<Record<string, Filling>> {
   const types = typesOf(place);
-  if (types.length === 0 && place.enum === undefined) return everything;
+  const { enum: words, pattern, maxLength } = place;
+  if (types.length === 0 && words === undefined) return everything;
+  const isShort = words !== undefined || pattern !== undefined || maxLength !== undefined;
+  if (types.join() === "string" && !isShort) return texts;
   return {
-    ...(types.includes("string") || place.enum !== undefined ? texts : {}),
+    ...(types.includes("string") || words !== undefined ? plainTexts : {}),
     ...(types.includes("array") ? lists : {}),
     ...(types.includes("object") ? maps : {}),
     ...(types.includes("number") || types.includes("integer") ? numbers : {}),

@@ -16,8 +16,10 @@ import type { TokenSigner } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { forwardAdmissionId } from "../lib/rate-limit/admission-id.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import type { RequestParts } from "../lib/runtime/request-parts.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../lib/runtime/rpc-handler.ts";
 import type { Authenticate } from "./auth.ts";
+import { imageRequestParts } from "./image-request-parts.ts";
 
 /** The services that the gateway calls. */
 export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage" | "destination">;
@@ -51,6 +53,8 @@ const piecewiseFields: Readonly<Partial<Record<GatewayService, DescField>>> = {
   image: GenerateResponseSchema.field.imageData,
 };
 
+const requestParts: Readonly<Partial<Record<GatewayService, RequestParts>>> = { image: imageRequestParts };
+
 /** Clients of services in other processes, to which this one names itself by its tokens. */
 export function createGatewayClients(
   urls: ServiceUrls,
@@ -70,6 +74,7 @@ export function createGatewayClients(
       interceptors,
       limits: limits[service],
       piecewiseField: piecewiseFields[service],
+      requestParts: requestParts[service],
     }),
   );
 }
@@ -86,6 +91,7 @@ export function createLocalClients(routes: ServiceRoutes, signer: TokenSigner): 
     createLocalTransport(routes[service], {
       interceptors,
       piecewiseField: piecewiseFields[service],
+      requestParts: requestParts[service],
     }),
   );
 }

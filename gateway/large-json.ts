@@ -59,6 +59,8 @@ export async function parseLargeJsonBody(
       await nextTurn();
     }
     const { image, text } = sink.finish();
+    // Its bytes were put together.
+    if (image !== undefined) await nextTurn();
     texts.set(prefix + index, text);
     if (image !== undefined) images.set(prefix + index, image);
   }

@@ -24,6 +24,7 @@ import { forwardRequestId } from "./interceptors.ts";
 import { withUncopiedBytes } from "./outgoing-bytes.ts";
 import { createPatientAgent } from "./patient-agent.ts";
 import { isPeerAway } from "./peer-away.ts";
+import { createPartwiseTransport, type RequestParts } from "./request-parts.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
 /** How services are called, wherever they are. */
@@ -37,6 +38,8 @@ export interface CallingOptions {
    * nothing else. Interceptors see such a message once, without its bytes.
    */
   piecewiseField?: DescField | undefined;
+  /** Requests of streams that are sent in parts. */
+  requestParts?: RequestParts | undefined;
 }
 
 /** How a process reaches another one. */
@@ -74,8 +77,9 @@ export function createLocalTransport(routes: RegisterRoutes, options: CallingOpt
 function transportOver(
   httpClient: UniversalClientFn,
   { baseUrl, limits }: { baseUrl: string; limits: MessageLimits },
-  { interceptors = [], defaultTimeoutMs = shortCallTimeoutMs, piecewiseField: field }: CallingOptions,
+  calling: CallingOptions,
 ): Transport {
+  const { interceptors = [], defaultTimeoutMs = shortCallTimeoutMs, piecewiseField: field } = calling;
   const transportOptions: Omit<CommonTransportOptions, "httpClient"> = {
     baseUrl,
     useBinaryFormat: true,
@@ -86,9 +90,15 @@ function transportOver(
     defaultTimeoutMs,
     ...limits,
   };
-  const create = (client: UniversalClientFn) => createTransport({ ...transportOptions, httpClient: client });
-  if (field === undefined) return create(httpClient);
-  return createPiecewiseTransport({ field, maxMessageBytes: limits.readMaxBytes }, httpClient, create);
+  const createStock = (client: UniversalClientFn) =>
+    createTransport({ ...transportOptions, httpClient: client });
+  const create = (client: UniversalClientFn) =>
+    field === undefined
+      ? createStock(client)
+      : createPiecewiseTransport({ field, maxMessageBytes: limits.readMaxBytes }, client, createStock);
+  if (calling.requestParts === undefined) return create(httpClient);
+  const sending = { httpClient, maxMessageBytes: limits.writeMaxBytes };
+  return createPartwiseTransport(calling.requestParts, sending, create);
 }
 
 /**

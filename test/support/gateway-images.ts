@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { imageRequestParts } from "../../gateway/image-request-parts.ts";
 import {
   type GenerateResponse,
   GenerateResponseSchema,
@@ -66,7 +67,13 @@ export async function startImageGateway(
   } else {
     const { baseUrl } = stack.use(await startImageServer(imageHandlers));
     const piecewiseField = place === "behind a socket" ? undefined : GenerateResponseSchema.field.imageData;
-    options.imageTransport = createRemoteTransport({ baseUrl, limits: messageLimits, piecewiseField });
+    const requestParts = piecewiseField && imageRequestParts;
+    options.imageTransport = createRemoteTransport({
+      baseUrl,
+      limits: messageLimits,
+      piecewiseField,
+      requestParts,
+    });
   }
   const gateway = stack.use(await startGatewayServer(options));
   return { gateway, [Symbol.asyncDispose]: () => stack.disposeAsync() };

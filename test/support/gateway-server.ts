@@ -4,6 +4,7 @@ import type { ConnectRouter, ServiceImpl, Transport } from "@connectrpc/connect"
 import { createGateway, type GatewayDependencies, type RunningGateway } from "../../gateway/app.ts";
 import type { GatewayClients } from "../../gateway/clients.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../gateway/config.ts";
+import { imageRequestParts } from "../../gateway/image-request-parts.ts";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
@@ -106,7 +107,9 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
 
 function playedClients(options: GatewayServerOptions): GatewayClients {
   const speech = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
-  const image = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
+  const image =
+    options.imageTransport ??
+    createLocalTransport(imageRoutes(options.imageHandlers), { requestParts: imageRequestParts });
   const account = createLocalTransport(accountRoutes(options.accountHandlers));
   const destination = createLocalTransport(destinationRoutes(options.destinationHandlers));
   return {

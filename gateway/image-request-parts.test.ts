@@ -19,7 +19,7 @@ const handlers: ImageHandlers = {
 const source = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((value) => ({ case: "data" as const, value })),
   fc.webUrl().map((value) => ({ case: "url" as const, value })),
-  fc.constant({ case: "data" as const, value: new Uint8Array(700_000).fill(7) }),
+  fc.constant({ case: "data" as const, value: new Uint8Array(600_000).fill(7) }),
   fc.constant({ case: undefined }),
 );
 const request = fc
@@ -39,10 +39,11 @@ test("a request sent in parts is the one that comes, in process and over a socke
     fc.asyncProperty(request, fc.constantFrom(...transports), async (sent, transport) => {
       seen.length = 0;
       for await (const _ of createRpcClient(ImageService, transport).generate(sent));
-      expect(seen.map((one) => toBinary(GenerateRequestSchema, one))).toEqual([
-        toBinary(GenerateRequestSchema, sent),
-      ]);
+      const encoded = seen.map((one) => toBinary(GenerateRequestSchema, one));
+      expect(encoded).toHaveLength(1);
+      expect(Buffer.from(toBinary(GenerateRequestSchema, sent)).equals(encoded[0] as Uint8Array)).toBe(true);
     }),
+    { numRuns: 60 },
   );
 });
 

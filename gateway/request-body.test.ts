@@ -51,7 +51,7 @@ describe("a body that would cost far more than it weighs", () => {
 
   const least = '"model":"acme/brush","prompt":"A lighthouse.","input":"Hello."';
   const management = "sk.one.key.management";
-  const tooMany = "must not have more than 4096 members and items";
+  const tooMany = "must not have more than 1024 members and items";
   const tooDeep = "must not be nested deeper than 64 levels";
 
   test.for([

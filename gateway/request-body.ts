@@ -8,7 +8,7 @@ import { type LargeJson, longStringBytes, parseLargeJsonBody } from "./large-jso
  * What a JSON body may hold, known fields or not: far more than any use of a route has, and so little that nothing
  * that is made of it takes much.
  */
-const bounds: JsonBoundsOptions = { maxElements: 4096, maxDepth: 64, maxKeyBytes: 4096 };
+const bounds: JsonBoundsOptions = { maxElements: 1024, maxDepth: 64, maxKeyBytes: 4096 };
 
 /**
  * The JSON object that a request's body holds, which is scanned while it arrives. Throws what `receiveBody` and

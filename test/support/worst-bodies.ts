@@ -22,7 +22,7 @@ export interface WorstBody {
 type Filling = (bytes: number) => string;
 
 /** Below what the bounds on members let through, with room for the rest of a body. */
-const manyMembers = 4000;
+const manyMembers = 1000;
 const repeat = (text: string) => (bytes: number) => text.repeat(Math.max(1, Math.floor(bytes / text.length)));
 const textOf =
   (unit: string, start = ""): Filling =>

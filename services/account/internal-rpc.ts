@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   AuthenticateResponseSchema,
+  type Principal,
   ReleaseResponseSchema,
   ReservationOutcome,
   ReserveResponseSchema,
@@ -15,7 +16,6 @@ import type { Clock } from "../../lib/runtime/clock.ts";
 import { fromProtoReleaseRequest, fromProtoReserveRequest, fromProtoSettleRequest } from "./hold-requests.ts";
 import { type HoldDecision, releaseHolds, reserveCredit } from "./holds.ts";
 import { checkKeyHash } from "./key-requests.ts";
-import { findPrincipal } from "./key-use.ts";
 import {
   type SettlementOptions,
   type SettlementOutcome,
@@ -50,7 +50,7 @@ const settleOutcomes: Readonly<Record<SettlementOutcome, SettleOutcome>> = {
 export function createInternalHandlers(
   options: InternalRpcOptions,
 ): Partial<ServiceImpl<typeof AccountInternalService>> {
-  const { database, clock, holdGraceMs, log } = options;
+  const { database, clock, holdGraceMs } = options;
   return {
     async authenticate({ keyHash }, { signal }) {
       const principal = await options.lookUpKey(checkKeyHash(keyHash, "key_hash"), signal);

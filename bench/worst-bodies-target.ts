@@ -45,12 +45,11 @@ const gateway = await startGatewayServer({
     },
   },
 });
-let stopProbe: (() => Probe) | undefined;
 process.on("message", (message) => {
-  if (message === "begin") {
-    stopProbe = startProbe();
-    process.send?.("begun");
-  } else process.send?.(stopProbe?.());
+  if (message !== "begin") return;
+  const stop = startProbe();
+  process.once("message", () => process.send?.(stop()));
+  process.send?.("begun");
 });
 process.on("disconnect", () => process.exit());
 process.send?.(gateway.baseUrl);

@@ -15,7 +15,6 @@ import {
   type BodyImages,
   enumOf,
   imagesBodySchema,
-  noImages,
   protoBackgrounds,
   protoFormats,
   sizeWords,
@@ -142,7 +141,7 @@ export function toGenerationsRequest(body: JsonObject): ImageGenerationsRequest 
 }
 
 /** Throws as the body of POST /images does. */
-export function toEditsRequest(body: JsonObject, taken: BodyImages = noImages): ImageGenerationsRequest {
+export function toEditsRequest(body: JsonObject, taken: BodyImages = new Map()): ImageGenerationsRequest {
   const given = withoutFieldNulls(body);
   const fields = checkEdit(given);
   const name = given.images === undefined && given.image !== undefined ? "image" : "images";

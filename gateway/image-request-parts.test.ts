@@ -23,9 +23,13 @@ const source = fc.oneof(
   fc.constant({ case: undefined }),
 );
 const request = fc
-  .record({ prompt: fc.string(), references: fc.array(source, { maxLength: 5 }) })
-  .map(({ prompt, references }) =>
-    create(GenerateRequestSchema, { prompt, inputReferences: references.map((one) => ({ source: one })) }),
+  .record({ prompt: fc.string(), references: fc.array(source, { maxLength: 5 }), mask: fc.option(source) })
+  .map(({ prompt, references, mask }) =>
+    create(GenerateRequestSchema, {
+      prompt,
+      inputReferences: references.map((one) => ({ source: one })),
+      ...(mask === null ? {} : { mask: { source: mask } }),
+    }),
   );
 
 test("a request sent in parts is the one that comes, in process and over a socket", async () => {

@@ -8,29 +8,32 @@ import {
 } from "../gen/media/image/v1/image_pb.ts";
 import type { RequestParts } from "../lib/runtime/request-parts.ts";
 
-const referencesNumber = GenerateRequestSchema.field.inputReferences.number;
+const { inputReferences: referencesField, mask: maskField } = GenerateRequestSchema.field;
 const dataNumber = ReferenceImageSchema.field.data.number;
 
-/** The reference images of a request, which make nearly all of it. */
+/** The reference images and the mask of a request, which make nearly all of it. */
 export const imageRequestParts: RequestParts = {
   type: GenerateRequestSchema,
   split(message: Message) {
-    const request = message as GenerateRequest;
-    const rest = { ...request, inputReferences: [] };
-    return { rest, parts: request.inputReferences.flatMap(toParts) };
+    const { inputReferences, mask, ...others } = message as GenerateRequest;
+    const parts = inputReferences.flatMap((image) => toParts(image, referencesField.number));
+    if (mask !== undefined) parts.push(...toParts(mask, maskField.number));
+    return { rest: { ...others, inputReferences: [] } satisfies GenerateRequest, parts };
   },
 };
 
-function toParts(reference: ReferenceImage): readonly Uint8Array[] {
-  const { source } = reference;
+/** An image as the field of that number. */
+function toParts({ source }: ReferenceImage, number: number): readonly Uint8Array[] {
   if (source.case !== "data") {
-    return [toBinary(GenerateRequestSchema, create(GenerateRequestSchema, { inputReferences: [reference] }))];
+    const image = toBinary(ReferenceImageSchema, create(ReferenceImageSchema, { source }));
+    return [lengthOf(number, image.length), image];
   }
   const bytes = source.value;
-  const inner = new BinaryWriter().tag(dataNumber, WireType.LengthDelimited).uint32(bytes.length).finish();
-  const outer = new BinaryWriter()
-    .tag(referencesNumber, WireType.LengthDelimited)
-    .uint32(inner.length + bytes.length)
-    .finish();
-  return [outer, inner, bytes];
+  const head = lengthOf(dataNumber, bytes.length);
+  return [lengthOf(number, head.length + bytes.length), head, bytes];
+}
+
+/** What stands before a field of so many bytes. */
+function lengthOf(number: number, bytes: number): Uint8Array {
+  return new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(bytes).finish();
 }

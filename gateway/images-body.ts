@@ -131,15 +131,12 @@ const check = compileCheck(imagesBodySchema, { size: sizeWords });
 /** What data URLs that were taken out of a body came to, by the texts that stand in their place. */
 export type BodyImages = ReadonlyMap<string, DataUrlContent>;
 
-/** None were taken out. */
-export const noImages: BodyImages = new Map();
-
 /**
  * The request that a body stands for, with the bytes of its data URLs; of those that were taken out of it, `images`
  * holds what they came to. Throws invalid_body and reference_refused with issues, and model_unknown for a name too
  * long to be in any catalogue.
  */
-export function toGenerateRequest(body: JsonObject, images: BodyImages = noImages): GenerateRequest {
+export function toGenerateRequest(body: JsonObject, images: BodyImages = new Map()): GenerateRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
   const inputReferences = (fields.input_references ?? []).map(({ image_url: { url } }, index) =>

@@ -226,7 +226,8 @@ test("a gRPC client that resets amid the answer is no bug of ours", async () => 
     level: "warn",
     destination: { write: (line) => logLines.push(line) },
   });
-  const ended = Promise.withResolvers<void>();
+  let begun = 0;
+  let ended = 0;
   const server = await start({
     log,
     routes: (router) =>
@@ -234,7 +235,8 @@ test("a gRPC client that resets amid the answer is no bug of ours", async () => 
         SpeechService,
         {
           async *synthesize(_request, { signal }) {
-            signal.addEventListener("abort", () => ended.resolve(), { once: true });
+            begun += 1;
+            signal.addEventListener("abort", () => void (ended += 1), { once: true });
             for (;;) {
               yield audioFrame(64 << 10);
               // As Node says of a stream that is gone when it is written to.
@@ -252,10 +254,10 @@ test("a gRPC client that resets amid the answer is no bug of ours", async () => 
     answer.catch(() => undefined);
     write(bodyOf(grpc, synthesize, Buffer.alloc(0)));
     end();
-    await new Promise((resolve) => setImmediate(resolve));
+    await waitUntil(() => begun === call + 1);
     cut();
   }
-  await ended.promise;
+  await waitUntil(() => ended === 20);
   const other = openCall(server.baseUrl, grpc, listSpeechModels, {}, session);
   other.write(bodyOf(grpc, listSpeechModels, Buffer.alloc(0)));
   other.end();

@@ -1,6 +1,5 @@
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { withLimit } from "../../lib/events/with-limit.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
 import type { Cidr } from "../../lib/runtime/config.ts";
 import type { ReceiverHttp } from "./types/contract.ts";
@@ -18,15 +17,13 @@ export interface ReceiversOptions {
 export interface Receivers {
   readonly http: ReceiverHttp;
   /**
-   * The first address that may not be called: a literal, or a name that stands for such an address now. A name that is
-   * not known now, or not in time, may become known.
+   * The first literal address that may not be called. Names are looked up only to call them: what they stand for may
+   * change, and is not told to whoever asks.
    */
-  findForbidden(urls: readonly URL[], signal: AbortSignal): Promise<URL | undefined>;
+  findForbidden(urls: readonly URL[]): URL | undefined;
   /** Closes all connections; deliveries under way fail. */
   close(): Promise<void>;
 }
-
-const lookupTimeoutMs = 2000;
 
 /** Opens the one way to receivers; nothing is connected yet. */
 export function openReceivers({ allowedCidrs, lookup = systemLookup }: ReceiversOptions): Receivers {
@@ -34,32 +31,11 @@ export function openReceivers({ allowedCidrs, lookup = systemLookup }: Receivers
   const http = createReceiverHttp({ guard, lookup });
   return {
     http,
-    async findForbidden(urls, signal) {
-      for (const url of urls) {
-        const addresses = await addressesOf(url, lookup, signal);
-        if (!addresses.every((address) => guard.allows(address))) return url;
-      }
-      return undefined;
-    },
+    findForbidden: (urls) =>
+      urls.find(({ hostname }) => {
+        const host = hostname.replace(/^\[|\]$/g, "");
+        return isIP(host) !== 0 && !guard.allows(host);
+      }),
     close: () => http.close(),
   };
-}
-
-async function addressesOf(
-  { hostname }: URL,
-  lookup: LookupFunction,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const host = hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0) return [host];
-  const { promise, resolve } = Promise.withResolvers<readonly string[]>();
-  lookup(host, { all: true }, (error, found) => {
-    if (error !== null) resolve([]);
-    else resolve(typeof found === "string" ? [found] : found.map(({ address }) => address));
-  });
-  return withLimit(promise, { timeoutMs: lookupTimeoutMs, signal }).catch((thrown: unknown) => {
-    signal.throwIfAborted();
-    if (thrown instanceof DOMException && thrown.name === "TimeoutError") return [];
-    throw thrown;
-  });
 }

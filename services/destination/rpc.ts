@@ -59,7 +59,7 @@ export function createDestinationHandlers(
       return create(ListDestinationsResponseSchema, { destinations, totalCount });
     },
     async createDestination(request, context) {
-      const row = await makeDestination(options, principalOf(context).accountId, request, context.signal);
+      const row = await makeDestination(options, principalOf(context).accountId, request);
       return create(CreateDestinationResponseSchema, shown(row));
     },
     async getDestination({ id }, context) {
@@ -68,7 +68,7 @@ export function createDestinationHandlers(
     },
     async updateDestination(request, context) {
       const key = readKey(request.id, principalOf(context).accountId);
-      const row = await updateDestination(options, key, request, context.signal);
+      const row = await updateDestination(options, key, request);
       options.onDue();
       return create(UpdateDestinationResponseSchema, shown(row));
     },
@@ -98,7 +98,6 @@ async function makeDestination(
   { database, keeper }: DestinationHandlerOptions,
   accountId: string,
   request: CreateDestinationRequest,
-  signal: AbortSignal,
 ): Promise<ShownDestinationRow> {
   const issues: Issue[] = [];
   const fields = fromProtoCreateRequest(request, issues);
@@ -109,7 +108,7 @@ async function makeDestination(
   }
   const change = request.config ?? {};
   const given = mergeConfig({ stored: {}, change, secrets: type.secrets, issues });
-  const config = await keeper.check(type, given, issues, signal);
+  const config = keeper.check(type, given, issues);
   if (config === undefined || issues.length > 0) throw DomainError.invalid(issues);
   const bound = { id: randomUUID(), account_id: accountId };
   const sealed = keeper.seal(config, bound);
@@ -120,13 +119,12 @@ async function updateDestination(
   options: DestinationHandlerOptions,
   key: DestinationKey,
   request: UpdateDestinationRequest,
-  signal: AbortSignal,
 ): Promise<ShownDestinationRow> {
   for (let tries = 0; tries < maxChangeTries; tries++) {
     const row = await getDestination(options.database, key);
     const issues: Issue[] = [];
     const fields = fromProtoUpdateRequest(request, issues);
-    const sealed = await resealedSettings(options, row, request, issues, signal);
+    const sealed = resealedSettings(options, row, request, issues);
     if (issues.length > 0) throw DomainError.invalid(issues);
     const changed = await changeDestination(options.database, row, { ...fields, sealed });
     if (changed !== undefined) return changed;
@@ -135,13 +133,12 @@ async function updateDestination(
 }
 
 /** The settings as they will be; undefined when they stay. */
-async function resealedSettings(
+function resealedSettings(
   { keeper }: DestinationHandlerOptions,
   row: ShownDestinationRow,
   { config: change }: UpdateDestinationRequest,
   issues: Issue[],
-  signal: AbortSignal,
-): Promise<Buffer | undefined> {
+): Buffer | undefined {
   if (change === undefined) return undefined;
   const type = keeper.type(row.type);
   if (type === undefined) {
@@ -149,6 +146,6 @@ async function resealedSettings(
     return undefined;
   }
   const merged = mergeConfig({ stored: keeper.open(row) ?? {}, change, secrets: type.secrets, issues });
-  const config = await keeper.check(type, merged, issues, signal);
+  const config = keeper.check(type, merged, issues);
   return config && keeper.seal(config, row);
 }

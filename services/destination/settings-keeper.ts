@@ -33,12 +33,7 @@ export class SettingsKeeper {
   }
 
   /** Whole settings as they are to be stored; undefined when something is wrong, which then stands in `issues`. */
-  async check(
-    type: DestinationType<unknown>,
-    given: JsonObject,
-    issues: Issue[],
-    signal: AbortSignal,
-  ): Promise<JsonObject | undefined> {
+  check(type: DestinationType<unknown>, given: JsonObject, issues: Issue[]): JsonObject | undefined {
     const read = type.readConfig(given);
     if ("issues" in read) {
       const told = new Set(issues.map(({ path }) => path));
@@ -51,10 +46,10 @@ export class SettingsKeeper {
       return undefined;
     }
     const config = JSON.parse(text) as JsonObject;
-    const forbidden = await this.#options.receivers.findForbidden(type.urlsOf(read.config), signal);
+    const forbidden = this.#options.receivers.findForbidden(type.urlsOf(read.config));
     if (forbidden === undefined) return config;
     const path = ["config", ...settingOf(forbidden, config)].join(".");
-    issues.push({ path, message: "leads to an address that may not be called" });
+    issues.push({ path, message: "is an address that may not be called" });
     return undefined;
   }
 

@@ -42,7 +42,7 @@ export function testKeeper(
   return new SettingsKeeper({
     types,
     sealer,
-    receivers: { findForbidden: async () => undefined },
+    receivers: { findForbidden: () => undefined },
   });
 }
 

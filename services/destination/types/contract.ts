@@ -96,7 +96,7 @@ export interface DeliveryErrorOptions {
   readonly cause?: unknown;
 }
 
-/** The one error of destination types. Its message is a few words of our own that help: `the name is not known`. */
+/** The one error of destination types. Its message is a few words of our own that help: `the connection was refused`. */
 export class DeliveryError extends Error {
   override readonly name = "DeliveryError";
   readonly status: number | undefined;

@@ -9,10 +9,13 @@ import { DeliveryError, type ReceiverHttp } from "./contract.ts";
 /** What is kept of a receiver's answer, as the contract says. */
 const maxAnswerBytes = 4096;
 
+/** One answer for both: whoever makes destinations shall not learn which names there are inside. */
+const notReached = "the name is not known, or its address may not be called";
+
 const messages: Readonly<Record<GuardedSendErrorKind, string>> = {
   url: "the address is not one that may be called",
-  address: "the address is private and may not be called",
-  name: "the name is not known",
+  address: notReached,
+  name: notReached,
   refused: "the connection was refused",
   connect: "no connection could be made",
   certificate: "its TLS certificate is not trusted",

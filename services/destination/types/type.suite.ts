@@ -377,7 +377,7 @@ function describeConnections<C>(trial: Trial<C>): void {
     const error = await deliveryErrorOf(
       trial.deliver({ baseUrl: "http://receiver.example", http: suiteHttp({ lookup }) }),
     );
-    expect(error.message).toBe("the name is not known");
+    expect(error.message).toBe("the name is not known, or its address may not be called");
   });
 
   test("a certificate that nobody has signed", async (context) => {
@@ -403,7 +403,7 @@ function describeConnections<C>(trial: Trial<C>): void {
       for (const host of ["127.0.0.1", "[::1]", "169.254.169.254", "receiver.example", "localhost"]) {
         const http = suiteHttp({ strict: true, lookup });
         const error = await deliveryErrorOf(trial.deliver({ baseUrl: `http://${host}:${port}`, http }));
-        expect(error.message, host).toBe("the address is private and may not be called");
+        expect(error.message, host).toBe("the name is not known, or its address may not be called");
       }
     });
     expect(requests).toEqual([]);

@@ -38,6 +38,33 @@ async function speech(): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(encoded));
 }
 
+const kilobits = {
+  3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+};
+
+/** The end of the first whole frame, found by looking at every position in turn; undefined without one. */
+function wholeFrameAt(bytes: Buffer): number | undefined {
+  for (let at = 0; at + 4 <= bytes.length; at++) {
+    if (bytes.toString("latin1", at, at + 3) === "ID3") {
+      if (at + 10 > bytes.length) return undefined;
+      at += 9 + bytes.subarray(at + 6, at + 10).reduce((sum, byte) => sum * 128 + (byte & 127), 0);
+      continue;
+    }
+    const header = bytes.readUInt32BE(at);
+    const [version, layer] = [(header >>> 19) & 3, (header >>> 17) & 3];
+    const rate = kilobits[version === 3 ? 3 : 2][(header >>> 12) & 15];
+    const hertz = [44_100, 48_000, 32_000][(header >>> 10) & 3];
+    if (header >>> 21 !== 0x7ff || version === 1 || layer !== 1 || rate === undefined || hertz === undefined)
+      continue;
+    const samplesOfByte = version === 3 ? 144_000 : 72_000;
+    const divided = hertz / (version === 3 ? 1 : version === 2 ? 2 : 4);
+    const length = rate === 0 ? 1441 : Math.floor((samplesOfByte * rate) / divided) + ((header >>> 9) & 1);
+    return at + length <= bytes.length ? at + length : undefined;
+  }
+  return undefined;
+}
+
 test("one sample of pcm is usable, half of one is not", () => {
   expect(usableAfter("pcm", new Uint8Array(1))).toBeUndefined();
   expect(usableAfter("pcm", new Uint8Array(10), everyByte(10))).toBe(2);
@@ -76,6 +103,58 @@ describe("mp3", () => {
     expect(usableAfter("mp3", Buffer.alloc(5000))).toBeUndefined();
     expect(usableAfter("mp3", Buffer.from("ID3\x04"))).toBeUndefined();
     expect(usableAfter("mp3", new Uint8Array())).toBeUndefined();
+  });
+
+  test("is found where the search before this one found it, in whatever mix and however cut", () => {
+    const frame = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0]), Buffer.alloc(413, 0x55)]);
+    const tag = (length: number) =>
+      Buffer.concat([
+        Buffer.from("ID3\x04\0\0\0\0", "latin1"),
+        Buffer.from([length >> 7, length & 127]),
+        Buffer.alloc(length, 0xff),
+      ]);
+    const part = fc.oneof(
+      fc
+        .constantFrom("ID3", "ID", "\xff", "\xff\xfb", "\xff\xe0\0\0", "\xff\xfb\x02\0", "\xff\xff\xff")
+        .map((text) => Buffer.from(text, "latin1")),
+      fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes)),
+      fc.nat(300).map(tag),
+      fc.constant(frame),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(part, { maxLength: 12 }),
+        fc.array(fc.nat(5000), { maxLength: 9 }),
+        (parts, cuts) => {
+          const bytes = Buffer.concat(parts);
+          const whole = wholeFrameAt(bytes);
+          const found = usableAfter("mp3", bytes, [
+            ...cuts,
+            ...everyByte(Math.min(bytes.length, 40)),
+            whole ?? 0,
+          ]);
+          expect(found).toBe(whole);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("is given up after a few frames' length of anything else, tags not counted", async () => {
+    const bytes = await speech();
+    const tag = Buffer.concat([
+      Buffer.from("ID3\x04\0\0\0\x7f\x7f\x7f", "latin1"),
+      Buffer.alloc(0x1f_ffff, 0xff),
+    ]);
+    expect(usableAfter("mp3", Buffer.concat([tag, tag, bytes]))).toBeDefined();
+    const garbage = (length: number) => Buffer.alloc(length, 0xff);
+    for (const cuts of [[], [20_000], [23_055, 23_056, 23_057]]) {
+      expect(usableAfter("mp3", Buffer.concat([tag, garbage(20_000), bytes]), cuts)).toBeDefined();
+      expect(usableAfter("mp3", Buffer.concat([tag, garbage(30_000), bytes]), cuts)).toBeUndefined();
+    }
+    expect(
+      usableAfter("mp3", Buffer.concat([tag, garbage(20_000), tag, garbage(10_000), bytes])),
+    ).toBeUndefined();
   });
 
   test.for([

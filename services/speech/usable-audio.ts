@@ -6,10 +6,13 @@ const frameHeaderBytes = 4;
 const bytesPerSample = 2;
 /** Where a frame's header does not tell its length (free format), as much as the longest frame that does has. */
 const longestFrameBytes = 1441;
+/** Bytes in which there is neither a tag nor a frame; no more of them are looked at. */
+const mostSearchedBytes = 16 * longestFrameBytes;
 
 /**
  * Whether the audio handed out so far can be used: one whole pcm sample, or one whole mp3 frame (MPEG audio layer III,
- * ISO/IEC 11172-3 and 13818-3) behind whatever tag comes first. Costs nothing once it is known.
+ * ISO/IEC 11172-3 and 13818-3) behind whatever tags come first, and a few frames' length of anything else. Where there
+ * is none by then it can't be used, whatever follows. Costs nothing once it is known.
  */
 export class UsableAudio {
   readonly #format: AudioFormat;
@@ -19,6 +22,7 @@ export class UsableAudio {
   #head = Buffer.alloc(0);
   /** Bytes of a tag that are still to be passed over. */
   #skip = 0;
+  #searchedBytes = 0;
   /** How many bytes must have come for the first frame to be whole; undefined before its header is known. */
   #wholeAt: number | undefined;
 
@@ -41,27 +45,51 @@ export class UsableAudio {
   }
 
   #findFrame(bytes: Uint8Array): void {
+    if (this.#searchedBytes >= mostSearchedBytes) return;
     const skipped = Math.min(this.#skip, bytes.length);
     this.#skip -= skipped;
-    this.#head = Buffer.concat([this.#head, bytes.subarray(skipped)]);
-    const startsAt = this.#bytes + bytes.length - this.#head.length;
+    const head = Buffer.concat([this.#head, bytes.subarray(skipped)]);
+    const startsAt = this.#bytes + bytes.length - head.length;
     let position = 0;
-    for (; position + frameHeaderBytes <= this.#head.length; position++) {
-      const rest = this.#head.subarray(position);
-      if (rest.toString("latin1", 0, 3) === "ID3") {
-        if (rest.length < tagHeaderBytes) break;
-        const tagBytes = tagHeaderBytes + synchsafe(rest.subarray(6, tagHeaderBytes));
-        this.#skip = Math.max(0, tagBytes - rest.length);
-        position += Math.min(tagBytes, rest.length) - 1;
+    while (this.#searchedBytes < mostSearchedBytes) {
+      const candidate = nextCandidate(head, position, position + mostSearchedBytes - this.#searchedBytes);
+      this.#searchedBytes += candidate - position;
+      position = candidate;
+      if (position + frameHeaderBytes > head.length) break;
+      if (head[position] === tagStart) {
+        if (position + tagHeaderBytes > head.length) break;
+        const end =
+          position + tagHeaderBytes + synchsafe(head.subarray(position + 6, position + tagHeaderBytes));
+        this.#skip = Math.max(0, end - head.length);
+        position = Math.min(end, head.length);
         continue;
       }
-      const length = frameLength(rest.readUInt32BE());
-      if (length === undefined) continue;
-      this.#wholeAt = startsAt + position + length;
-      return;
+      const length = frameLength(head.readUInt32BE(position));
+      if (length !== undefined) {
+        this.#wholeAt = startsAt + position + length;
+        return;
+      }
+      this.#searchedBytes++;
+      position++;
     }
-    this.#head = this.#head.subarray(Math.min(position, this.#head.length));
+    this.#head = Buffer.from(head.subarray(position));
   }
+}
+
+const tagStart = 0x49;
+
+/**
+ * Where the next tag ("ID3") or frame (eleven bits of 1, a version, layer III) may begin, from `start` on and before
+ * `end`; else where one may of whose header too little has come.
+ */
+function nextCandidate(head: Uint8Array, start: number, end: number): number {
+  const last = Math.min(end, head.length - frameHeaderBytes + 1);
+  for (let position = start; position < last; position++) {
+    const byte = head[position];
+    if (byte === 0xff && ((head[position + 1] as number) & 0xe6) === 0xe2) return position;
+    if (byte === tagStart && head[position + 1] === 0x44 && head[position + 2] === 0x33) return position;
+  }
+  return Math.max(start, last);
 }
 
 /** A number of 28 bits in four bytes whose highest bits are 0 (ID3v2). */
@@ -71,18 +99,19 @@ function synchsafe(bytes: Uint8Array): number {
 
 const kilobitsMpeg1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const kilobitsMpeg2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
+const layerIii = 1;
 const samplesASecond = [44_100, 48_000, 32_000];
 
 /** The length of the layer III frame that a header begins, bytes; undefined when it is no such header. */
 function frameLength(header: number): number | undefined {
-  const [sync, version, layer] = [header >>> 21, (header >>> 19) & 3, (header >>> 17) & 3];
-  const [rate, sampling, padding] = [(header >>> 12) & 15, (header >>> 10) & 3, (header >>> 9) & 1];
-  if (sync !== 0x7ff || version === 1 || layer !== 1) return undefined;
+  const version = (header >>> 19) & 3;
+  const sampling = (header >>> 10) & 3;
+  if (header >>> 21 !== 0x7ff || version === 1 || ((header >>> 17) & 3) !== layerIii) return undefined;
   const isMpeg1 = version === 3;
-  const kilobits = (isMpeg1 ? kilobitsMpeg1 : kilobitsMpeg2)[rate];
+  const kilobits = (isMpeg1 ? kilobitsMpeg1 : kilobitsMpeg2)[(header >>> 12) & 15];
   const samples = samplesASecond[sampling];
   if (kilobits === undefined || samples === undefined) return undefined;
   if (kilobits === 0) return longestFrameBytes;
   const hertz = samples / (isMpeg1 ? 1 : version === 2 ? 2 : 4);
-  return Math.floor(((isMpeg1 ? 144 : 72) * kilobits * 1000) / hertz) + padding;
+  return Math.floor(((isMpeg1 ? 144 : 72) * kilobits * 1000) / hertz) + ((header >>> 9) & 1);
 }

@@ -111,6 +111,26 @@ describe("a guarded fetch", () => {
     expect(headers).not.toHaveProperty("cookie");
   });
 
+  test("keeps what comes in the smallest pieces in one buffer, and reads no further than it is let", async () => {
+    const { url } = await serve((_, response) => {
+      for (let index = 0; index < 1000; index++) response.write(String(index % 10));
+      response.end();
+    });
+    let kept = 0;
+    const allowed = Promise.withResolvers<boolean>();
+    const take = (bytes: number) => {
+      kept += bytes;
+      return kept < 500 ? true : allowed.promise;
+    };
+    const fetching = createFetch()(url, { take });
+    await vi.waitFor(() => expect(kept).toBeGreaterThanOrEqual(500));
+    allowed.resolve(true);
+    const { bytes } = await fetching;
+    expect(Buffer.from(bytes).toString()).toBe("0123456789".repeat(100));
+    expect(bytes.buffer.byteLength).toBe(1000);
+    expect(kept).toBe(1000);
+  });
+
   test.for([301, 302, 303, 307, 308])("follows a %d", async (status) => {
     const { url } = await serve((request, response) => {
       if (request.url === "/end") response.end("here");

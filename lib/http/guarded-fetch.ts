@@ -4,6 +4,8 @@
  * 1. Every connection, those after a redirect included, goes only to an address that the guard allows.
  * 2. Bytes are counted as they arrive, and are what is handed on: nothing is decompressed, an encoded answer is refused.
  * 3. Ending early, for whatever reason, closes the connection at once.
+ * 4. In however small pieces content comes, it is kept in one buffer, which grows to at most twice what has come; what
+ *    is only announced takes no room.
  */
 import type { LookupFunction } from "node:net";
 import { OutboundHttpError } from "./outbound-error.ts";
@@ -55,8 +57,11 @@ export interface GuardedFetchRequest {
   readonly timeoutMs: number;
   /** Longest content, bytes. */
   readonly maxBytes: number;
-  /** Hears of every piece of content, bytes, before it is kept; false ends the fetch as too large. */
-  take?(bytes: number): boolean;
+  /**
+   * Hears of every piece of content, bytes, before it is kept; false ends the fetch as too large. Nothing more is read
+   * until it has answered. What it throws ends the fetch as failed, or as its signal says.
+   */
+  take?(bytes: number): boolean | Promise<boolean>;
 }
 
 /** What was fetched. */
@@ -88,6 +93,8 @@ export interface GuardedFetchOptions {
   readonly lookup?: LookupFunction;
 }
 
+/** What the first piece of content is kept in at least, as far as so much is to come. */
+const firstBytes = 64 * 1024;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Makes a fetch; one for each purpose, since the purpose decides which addresses are allowed. */
@@ -144,13 +151,29 @@ async function follow(
   }
 }
 
-async function readAll(answer: OutboundResponse, { take }: GuardedFetchRequest): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+async function readAll(
+  answer: OutboundResponse,
+  { take, maxBytes }: GuardedFetchRequest,
+): Promise<Uint8Array> {
+  let content: Buffer<ArrayBuffer> = Buffer.alloc(0);
+  let length = 0;
   for await (const chunk of answer.body) {
-    if (take?.(chunk.length) === false) throw new GuardedFetchError("too_large");
-    chunks.push(chunk);
+    if (take !== undefined && !(await take(chunk.length))) throw new GuardedFetchError("too_large");
+    if (length + chunk.length > content.length) {
+      const announced = Number(answer.headers["content-length"] ?? maxBytes);
+      const doubled = Math.max(2 * length, length + chunk.length, firstBytes);
+      content = grow(content, length, Math.max(length + chunk.length, Math.min(doubled, announced)));
+    }
+    content.set(chunk, length);
+    length += chunk.length;
   }
-  return Buffer.concat(chunks);
+  return content.subarray(0, length);
+}
+
+function grow(content: Buffer, length: number, newLength: number): Buffer<ArrayBuffer> {
+  const grown = Buffer.allocUnsafeSlow(newLength);
+  grown.set(content.subarray(0, length));
+  return grown;
 }
 
 function translate(thrown: unknown): GuardedFetchError {

@@ -18,7 +18,11 @@ describe("the environment of the image process", () => {
       REFERENCE_ALLOWED_CIDRS: [],
       CORS_ORIGINS: [],
     });
-    expect(generationSettings(read())).toEqual({ limits: { timeoutMs: 180_000 }, maxBodyBytes: 32 << 20 });
+    expect(generationSettings(read())).toEqual({
+      limits: { timeoutMs: 180_000 },
+      maxBodyBytes: 32 << 20,
+      maxInflightReferenceBytes: 256 << 20,
+    });
     expect(() => readImageConfig({})).toThrow(
       new ConfigError(
         "configuration: KAFKA_BROKERS is required; SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required",
@@ -30,9 +34,14 @@ describe("the environment of the image process", () => {
     const config = read({
       IMAGE_TIMEOUT_MS: "5",
       MAX_BODY_MIB: "1",
+      MAX_INFLIGHT_REFERENCE_MIB: "128",
       REFERENCE_ALLOWED_CIDRS: "10.0.0.0/8, fd00::/8",
     });
-    expect(generationSettings(config)).toEqual({ limits: { timeoutMs: 5 }, maxBodyBytes: 1 << 20 });
+    expect(generationSettings(config)).toEqual({
+      limits: { timeoutMs: 5 },
+      maxBodyBytes: 1 << 20,
+      maxInflightReferenceBytes: 128 << 20,
+    });
     expect(config.REFERENCE_ALLOWED_CIDRS.map(({ prefixLength }) => prefixLength)).toEqual([8, 8]);
   });
 

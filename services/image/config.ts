@@ -16,6 +16,8 @@ const drainGraceMs = 5000;
 /** Limits of one generation, what references may name, and the catalogue; standalone reads them too. */
 export const generationSpec = {
   IMAGE_TIMEOUT_MS: millisecondsVar({ default: 180_000 }),
+  // At least two requests with the most that references may have.
+  MAX_INFLIGHT_REFERENCE_MIB: intVar(128, 65_536)({ default: 256 }),
   REFERENCE_ALLOWED_CIDRS: cidrListVar({ default: [] }),
   MAX_BODY_MIB: intVar(1, 1024)({ default: 32 }),
   CATALOG_DIR: textVar({ default: undefined }),
@@ -43,6 +45,7 @@ export function generationSettings(config: GenerationConfig) {
   return {
     limits: { timeoutMs: config.IMAGE_TIMEOUT_MS },
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
+    maxInflightReferenceBytes: config.MAX_INFLIGHT_REFERENCE_MIB * bytesPerMib,
   };
 }
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { ProviderError } from "../../providers/contract.ts";
 import { FakePainter, fakeImageProviders, image, imageEndpoint } from "../../test/support/fake-image.ts";
+import { DecodeBudget } from "./decode-budget.ts";
 import { beginDrawing } from "./drawing.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { PixelBudget } from "./pixel-budget.ts";
 
 const request: ImageRequest = {
   model: "acme/brush",
@@ -33,7 +33,11 @@ async function draw(
     imageEndpoint({ image: { formats } }),
     { ...request, ...asked },
     { references: [] },
-    { providers: fakeImageProviders({ acme: painter }), budget: new PixelBudget(), clock: systemClock },
+    {
+      providers: fakeImageProviders({ acme: painter }),
+      room: new DecodeBudget().of("a key"),
+      clock: systemClock,
+    },
     { signal: new AbortController().signal, startByMs: 0 },
   );
   const { value } = await drawing.outputs.next();

@@ -19,16 +19,16 @@ import {
   type TokenUsage,
 } from "../../providers/contract.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
+import type { DecodeRoom } from "./decode-budget.ts";
 import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
-import type { PixelBudget } from "./pixel-budget.ts";
 import { type LoadedReferences, type PlannedCall, planCall } from "./plan.ts";
 
 /** What drawing works with. */
 export interface DrawingDependencies {
   readonly providers: Pick<ProviderSet, "image" | "isOn" | "takesOwnKeys">;
-  /** Shared by all generations of the process. */
-  readonly budget: PixelBudget;
+  /** Where images of this caller's key are transcoded. */
+  readonly room: DecodeRoom;
   readonly clock: Clock;
 }
 
@@ -55,13 +55,13 @@ export async function beginDrawing(
   endpoint: Candidate<ImageEndpoint>,
   request: ImageRequest,
   references: LoadedReferences,
-  { providers, budget, clock }: DrawingDependencies,
+  { providers, room, clock }: DrawingDependencies,
   { signal, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
   const { adapter, connection } = providers.image(endpoint.providerSlug, endpoint.ownKey);
   const plan = planCall(endpoint, request, references);
   const answer = await adapter.generate(plan.call, { signal, connection });
-  const rest = deliverable(answer, plan, budget, signal);
+  const rest = deliverable(answer, plan, room, signal);
   const first = rest.next();
   if (plan.call.stream) await firstOrSilence(first, startByMs - clock.monotonicMs());
   else await first;
@@ -112,14 +112,14 @@ class Pushed<T> implements AsyncIterator<T, undefined> {
 async function* deliverable(
   answer: ImageAnswer,
   plan: PlannedCall,
-  budget: PixelBudget,
+  room: DecodeRoom,
   signal: AbortSignal,
 ): AsyncGenerator<ImageOutput, undefined> {
   const source = answer.output[Symbol.asyncIterator]();
   const delivered = { images: 0, partials: 0 };
   try {
     for (;;) {
-      const output = await nextDeliverable(source, delivered, plan, budget, signal);
+      const output = await nextDeliverable(source, delivered, plan, room, signal);
       if (output === undefined) break;
       yield output;
     }
@@ -140,7 +140,7 @@ async function nextDeliverable(
   source: AsyncIterator<ImageOutput>,
   delivered: Delivered,
   plan: PlannedCall,
-  budget: PixelBudget,
+  room: DecodeRoom,
   signal: AbortSignal,
 ): Promise<ImageOutput | undefined> {
   for (;;) {
@@ -150,7 +150,7 @@ async function nextDeliverable(
     // More than was asked for is not the client's to pay.
     if (output.kind === "image" && delivered.images < plan.call.n) {
       delivered.images += 1;
-      return await finalImage(output.bytes, plan, budget, signal);
+      return await finalImage(output.bytes, plan, room, signal);
     }
     if (!plan.call.stream || output.kind === "image") continue;
     if (output.kind === "text") return output;
@@ -163,12 +163,12 @@ async function nextDeliverable(
 async function finalImage(
   bytes: Uint8Array,
   { call, format, compression }: PlannedCall,
-  budget: PixelBudget,
+  room: DecodeRoom,
   signal: AbortSignal,
 ): Promise<ImageOutput> {
   const type = sniffImageType(bytes);
   if (type === undefined) throw new ProviderError("bad_answer", "The answer is no image.");
   const { background } = call;
-  const final = await transcodeImage(bytes, type, format, { compression, background, budget, signal });
+  const final = await transcodeImage(bytes, type, format, { compression, background, room, signal });
   return { kind: "image", bytes: final, mediaType: mediaTypes[format] };
 }

@@ -2,8 +2,8 @@ import sharp from "sharp";
 import { describe, expect, test, vi } from "vitest";
 import { sniffImageType } from "../../lib/http/image-type.ts";
 import { type ImageFormat, ProviderError } from "../../providers/contract.ts";
+import { DecodeBudget } from "./decode-budget.ts";
 import { canTranscode, type TranscodeOptions, transcodeImage } from "./encode.ts";
-import { PixelBudget } from "./pixel-budget.ts";
 
 const rasters = ["png", "jpeg", "webp"] as const;
 
@@ -11,7 +11,7 @@ function optionsOf(more: Partial<TranscodeOptions> = {}): TranscodeOptions {
   return {
     compression: undefined,
     background: "auto",
-    budget: new PixelBudget(),
+    room: new DecodeBudget().of("a key"),
     signal: new AbortController().signal,
     ...more,
   };
@@ -135,9 +135,8 @@ describe("transcoding refuses", () => {
   test("a bomb, before it is decoded", async () => {
     const black = { width: 12_000, height: 12_000, channels: 3, background: "#000" } as const;
     const bomb = await sharp({ create: black, limitInputPixels: false }).png().toBuffer();
-    const budget = new PixelBudget();
-    const run = vi.spyOn(budget, "run");
-    const made = transcodeImage(bomb, "png", "jpeg", optionsOf({ budget }));
+    const run = vi.fn();
+    const made = transcodeImage(bomb, "png", "jpeg", optionsOf({ room: { run } }));
     await expect(made).rejects.toMatchObject({ kind: "bad_answer" });
     expect(run).not.toHaveBeenCalled();
   });
@@ -146,10 +145,10 @@ describe("transcoding refuses", () => {
     const reason = new Error("gone");
     const controller = new AbortController();
     const { signal } = controller;
-    const budget = new PixelBudget();
+    const room = new DecodeBudget().of("a key");
     const blocked = Promise.withResolvers<void>();
-    const blocker = budget.run(Number.MAX_SAFE_INTEGER, new AbortController().signal, () => blocked.promise);
-    const waiting = transcodeImage(await noise(64), "png", "jpeg", optionsOf({ budget, signal }));
+    const blocker = room.run(Number.MAX_SAFE_INTEGER, new AbortController().signal, () => blocked.promise);
+    const waiting = transcodeImage(await noise(64), "png", "jpeg", optionsOf({ room, signal }));
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     blocked.resolve();

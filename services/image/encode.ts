@@ -1,7 +1,9 @@
 import sharp, { type Sharp } from "sharp";
 import type { ImageType } from "../../lib/http/image-type.ts";
 import { type ImageCall, type ImageFormat, ProviderError } from "../../providers/contract.ts";
-import { maxImagePixels, type PixelBudget } from "./pixel-budget.ts";
+import { type DecodeRoom, maxImagePixels } from "./decode-budget.ts";
+import type { ImageHeader } from "./image-header.ts";
+import { readImageHeader } from "./read-image-header.ts";
 
 /** How to encode, and within what. */
 export interface TranscodeOptions {
@@ -9,12 +11,14 @@ export interface TranscodeOptions {
   readonly compression: number | undefined;
   /** `opaque` puts the image on white also where the format has an alpha channel. */
   readonly background: ImageCall["background"];
-  readonly budget: PixelBudget;
+  readonly room: DecodeRoom;
   readonly signal: AbortSignal;
 }
 
 /** Longest that one image may be worked on, seconds. */
 const timeoutSeconds = 60;
+/** Four channels turned, and four as the encoder of WebP wants them. */
+const encodingBytesAPixel = 8;
 const white = "#ffffff";
 
 /** Whether an image of one encoding can be made into another. Markup is neither drawn nor made of pixels. */
@@ -40,14 +44,21 @@ export async function transcodeImage(
       "The answer is markup where pixels were asked for, or the reverse.",
     );
   }
-  const { budget, signal } = options;
+  const { room, signal } = options;
   try {
-    const { width, height } = await sharp(bytes, { limitInputPixels: maxImagePixels }).metadata();
-    return await budget.run(width * height, signal, () => encode(bytes, to, options));
+    return await room.run(transcodeBytes(readImageHeader(bytes)), signal, () => encode(bytes, to, options));
   } catch (thrown) {
     signal.throwIfAborted();
     throw new ProviderError("bad_answer", "The image can't be decoded.", { cause: thrown });
   }
+}
+
+/** What decoding takes, and what turning and encoding hold of the whole image. Throws where it can't be known. */
+function transcodeBytes(header: ImageHeader | undefined): number {
+  if (header === undefined) throw new RangeError("no header");
+  const { width, height, decodedBytes } = header;
+  if (width * height > maxImagePixels) throw new RangeError("too many pixels");
+  return decodedBytes + width * height * encodingBytesAPixel;
 }
 
 async function encode(bytes: Uint8Array, to: ImageFormat, options: TranscodeOptions): Promise<Uint8Array> {

@@ -20,9 +20,9 @@ import {
 } from "../../test/support/fake-image.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerateDependencies, type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { PixelBudget } from "./pixel-budget.ts";
 
 const longMs = 60_000;
 const mebibyte = 1 << 20;
@@ -80,7 +80,7 @@ class Scene {
       ),
       providers: fakeImageProviders({ first: this.first, second: this.second }),
       health: this.health,
-      budget: new PixelBudget(),
+      room: new DecodeBudget().of("a key"),
       limits: { timeoutMs, longestSilenceMs },
       clock,
       paid: this.paid,

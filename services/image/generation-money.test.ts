@@ -20,9 +20,9 @@ import {
 } from "../../test/support/fake-image.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { PixelBudget } from "./pixel-budget.ts";
 
 const failure = new ProviderError("upstream", "our words", { status: 500 });
 const million = 1_000_000n;
@@ -78,7 +78,7 @@ function scene({
       catalog: imageCatalogOf(imageEndpoint({ prices })),
       providers: { ...fakeImageProviders({ acme: fake }), takesOwnKeys: () => true },
       health: new EndpointHealth({ clock }),
-      budget: new PixelBudget(),
+      room: new DecodeBudget().of("a key"),
       limits: { timeoutMs: 60_000 },
       clock,
       paid,

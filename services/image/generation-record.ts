@@ -15,6 +15,7 @@ import { imageListPrice, mostImagesCanCost } from "../../providers/endpoint-pric
 import { chargeFor } from "../../providers/most-to-hold.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { askedOf, megapixel } from "./plan.ts";
+import { readImageHeader } from "./read-image-header.ts";
 
 /** How a generation ended. */
 export interface GenerationOutcome {
@@ -130,7 +131,8 @@ export class GenerationRecord {
 /** From the header alone. An image whose header can't be read has no size: the client gets it as it is. */
 async function sizeOf(bytes: Uint8Array): Promise<PixelSize> {
   try {
-    const { width, height } = await sharp(bytes).metadata();
+    // Markup has no header; libvips works out its size.
+    const { width, height } = readImageHeader(bytes) ?? (await sharp(bytes).metadata());
     return { width, height };
   } catch {
     return { width: 0, height: 0 };

@@ -76,6 +76,7 @@ async function withService(reach: Reach, body: (scene: Scene) => Promise<void>):
     paid: new FakePaidRequests(),
     limiter: unlimited,
     maxBodyBytes,
+    maxInflightReferenceBytes: 256 << 20,
     fetchReference,
     authenticateKey: async () =>
       create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.IMAGES] }),

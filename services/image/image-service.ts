@@ -1,4 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
+import sharp from "sharp";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { imageMessageLimits } from "../../lib/generation/image-messages.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
@@ -23,10 +24,11 @@ import type { Catalog } from "../../providers/catalog.ts";
 import { EndpointHealth } from "../../providers/endpoint-health.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { watchBreakers } from "../../providers/upstream-metrics.ts";
-import type { GenerateDependencies, GenerationLimits } from "./generate.ts";
-import { PixelBudget } from "./pixel-budget.ts";
-import { loadReferences } from "./references.ts";
-import { imageRoutes } from "./rpc.ts";
+import { DecodeBudget } from "./decode-budget.ts";
+import type { GenerationLimits } from "./generate.ts";
+import { ReferenceBudget } from "./reference-budget.ts";
+import { loadReferences, maxReferenceBytes } from "./references.ts";
+import { type ImageRouteDependencies, imageRoutes } from "./rpc.ts";
 
 /** What the image service works with. */
 export interface ImageServiceOptions {
@@ -40,6 +42,8 @@ export interface ImageServiceOptions {
   readonly shedder?: LoadShedder | undefined;
   /** Longest body that the gateway takes. */
   readonly maxBodyBytes: number;
+  /** Most that the references of all requests hold at one time, bytes. */
+  readonly maxInflightReferenceBytes: number;
   /** For references by URL alone, as it knows which addresses they may have. */
   readonly fetchReference: Pick<GuardedFetch, "fetch">;
   readonly authenticateKey: KeyAuthenticator;
@@ -62,7 +66,7 @@ export interface RunnableImageService {
 
 /** The image service over the providers of this process. */
 export function createImageService(options: ImageServiceOptions): RunnableImageService {
-  const { providers, limits, paid, fetchReference, log, clock = systemClock } = options;
+  const { providers, limits, paid, log, clock = systemClock } = options;
   const { catalog, tracer = silentTracer } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const identity = createIdentityInterceptor({ ...options, audience: "image", clock });
@@ -71,18 +75,16 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
     shedder: options.shedder,
     methods: [ImageService.method.generate],
   });
-  const budget = new PixelBudget();
   const health = new EndpointHealth({ clock });
   if (options.metrics !== undefined) watchBreakers(options.metrics, offered.imageModels(), health);
-  const dependencies: GenerateDependencies = {
+  const dependencies: ImageRouteDependencies = {
     catalog,
     providers,
     health,
     limits,
     paid,
-    budget,
     clock,
-    loadReferences: (sources, signal) => loadReferences(sources, { fetch: fetchReference, budget }, signal),
+    imageWorkOf: imageWorkWithin(options),
   };
   const messageLimits = imageMessageLimits(options.maxBodyBytes);
   return {
@@ -96,5 +98,25 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
     async readiness() {
       return offered.imageModels().length > 0 ? [] : ["no image model: every provider is off"];
     },
+  };
+}
+
+/** The room that the process has for images, to be divided between calls. */
+function imageWorkWithin({
+  fetchReference,
+  maxInflightReferenceBytes: maxBytes,
+}: ImageServiceOptions): ImageRouteDependencies["imageWorkOf"] {
+  // One thread a job, since the budget counts jobs; and nothing is kept of them, since no image comes twice.
+  sharp.concurrency(1);
+  sharp.cache(false);
+  const decoding = new DecodeBudget();
+  const budget = new ReferenceBudget({ maxBytes, maxRequestBytes: maxReferenceBytes });
+  return (holder) => {
+    const room = decoding.of(holder.key);
+    return {
+      room,
+      loadReferences: (sources, signal) =>
+        loadReferences(sources, holder, { fetch: fetchReference, budget, room }, signal),
+    };
   };
 }

@@ -10,9 +10,9 @@ import { type AskedImages, mostImagesCanCost } from "../../providers/endpoint-pr
 import { passedThrough } from "../../providers/passthrough-options.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { routeCandidates } from "../../providers/router.ts";
+import { maxImagePixels } from "./decode-budget.ts";
 import { canTranscode } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { maxImagePixels } from "./pixel-budget.ts";
 import { offeredRatios, offeredTiers, offersSize, resolveSize, tierOf } from "./size.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */

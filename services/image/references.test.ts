@@ -8,10 +8,17 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { createGuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
+import { CallLife } from "../../lib/runtime/call-life.ts";
 import { cidrListVar, readConfig } from "../../lib/runtime/config.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { PixelBudget } from "./pixel-budget.ts";
-import { loadReferences, type ReferenceDependencies, type ReferenceSource } from "./references.ts";
+import { DecodeBudget } from "./decode-budget.ts";
+import { ReferenceBudget } from "./reference-budget.ts";
+import {
+  loadReferences,
+  maxReferenceBytes,
+  type ReferenceDependencies,
+  type ReferenceSource,
+} from "./references.ts";
 
 const mebibyte = 1024 * 1024;
 const opened: { close(): unknown }[] = [];
@@ -26,7 +33,8 @@ function dependenciesOf(allowed = "127.0.0.0/8", timeoutMs = 20_000): ReferenceD
   const { REFERENCE_ALLOWED_CIDRS } = readConfig(spec, { REFERENCE_ALLOWED_CIDRS: allowed });
   const fetch = createGuardedFetch({ guard: createAddressGuard({ allowedCidrs: REFERENCE_ALLOWED_CIDRS }) });
   opened.push(fetch);
-  return { fetch, budget: new PixelBudget(), timeoutMs };
+  const budget = new ReferenceBudget({ maxBytes: 2 * maxReferenceBytes, maxRequestBytes: maxReferenceBytes });
+  return { fetch, budget, room: new DecodeBudget().of("a key"), timeoutMs };
 }
 
 /** A server of files by path; counts what it is asked. */
@@ -65,8 +73,16 @@ async function picture(width: number, format: "png" | "jpeg" | "webp" | "gif" = 
 /** The picture with zeros after its end, which no decoder minds. */
 const padded = (bytes: Buffer, length: number) => Buffer.concat([bytes, Buffer.alloc(length - bytes.length)]);
 
-const load = (sources: ReferenceSource[], dependencies = dependenciesOf(), signal?: AbortSignal) =>
-  loadReferences(sources, dependencies, signal ?? new AbortController().signal);
+/** Loads for a call that is over once it has ended. */
+async function load(sources: ReferenceSource[], dependencies = dependenciesOf(), signal?: AbortSignal) {
+  const life = new CallLife();
+  const holder = { key: "a key", life };
+  try {
+    return await loadReferences(sources, holder, dependencies, signal ?? new AbortController().signal);
+  } finally {
+    life.end();
+  }
+}
 
 async function errorOf(promise: Promise<unknown>): Promise<DomainError> {
   const error = await promise.then(
@@ -161,7 +177,8 @@ describe("references are refused", () => {
   ])("when %s is not listed", async (host) => {
     const { port, seen } = await serve((_, response) => response.end());
     const error = await errorOf(load([remote(`http://${host}:${port}/a.png`)], dependenciesOf("")));
-    expect(error.message).toBe(nth(0, "address is not public"));
+    expect(error.message).toBe(nth(0, "could not be fetched"));
+    expect(error.cause).toMatchObject({ kind: "address" });
     expect(seen.connections).toBe(0);
   });
 
@@ -170,7 +187,7 @@ describe("references are refused", () => {
       const location = path === "/meta" ? "http://169.254.169.254/" : `http://[::ffff:127.0.0.1]:${port}/x`;
       response.writeHead(302, { location }).end();
     });
-    expect(await refusalOf(load([remote(`${url}/meta`)]))).toEqual([nth(0, "address is not public")]);
+    expect(await refusalOf(load([remote(`${url}/meta`)]))).toEqual([nth(0, "could not be fetched")]);
     const dependencies = dependenciesOf("127.0.0.1/32");
     const strict = createAddressGuard({ allowedCidrs: [] });
     // Only the address as it stands in the first URL is listed.
@@ -179,7 +196,7 @@ describe("references are refused", () => {
     opened.push(fetch);
     seen.requests = 0;
     expect(await refusalOf(load([remote(`${url}/mapped`)], { ...dependencies, fetch }))).toEqual([
-      nth(0, "address is not public"),
+      nth(0, "could not be fetched"),
     ]);
     expect(seen.requests).toBe(1);
   });
@@ -278,9 +295,8 @@ describe("references are refused for what they hold:", () => {
   });
 
   test("a bomb is not decoded", async () => {
-    const budget = new PixelBudget();
-    const run = vi.spyOn(budget, "run");
-    await refusalOf(load([data(await bomb())], { ...dependenciesOf(), budget }));
+    const run = vi.fn();
+    await refusalOf(load([data(await bomb())], { ...dependenciesOf(), room: { run } }));
     expect(run).not.toHaveBeenCalled();
   });
 
@@ -345,9 +361,9 @@ describe("loading references ends with its signal", () => {
   test("also while images wait to be decoded", async () => {
     const dependencies = dependenciesOf();
     const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();
-    const blocker = dependencies.budget.run(1e9, new AbortController().signal, () => blocked);
+    const blocker = dependencies.room.run(1e9, new AbortController().signal, () => blocked);
     const controller = new AbortController();
-    const run = vi.spyOn(dependencies.budget, "run");
+    const run = vi.spyOn(dependencies.room, "run");
     const running = errorOf(load([data(await picture(8))], dependencies, controller.signal));
     await vi.waitFor(() => expect(run).toHaveBeenCalled());
     controller.abort();

@@ -5,7 +5,12 @@
  * 2. Sizes are those of the bytes as they will be used; all together are counted while they arrive.
  * 3. The first failure, the deadline and the caller's signal each end all fetches at once.
  * 4. Results stand in the order of the request, and every one has been decoded once.
+ * 5. Every byte counts in the budget of its key before it is kept, until the life of the call is over; so does what an
+ *    abort does not end. Who does not get room in time is told so: no fault of the request or of its servers.
+ * 6. A caller learns what its URL led to only where it led somewhere public: a refused address is told like any other
+ *    failure, so that names and ports inside can't be probed. Only `cause` keeps them apart.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   type GuardedFetch,
@@ -13,39 +18,65 @@ import {
   type GuardedFetchErrorKind,
 } from "../../lib/http/guarded-fetch.ts";
 import { parseFetchUrl } from "../../lib/http/url-guard.ts";
+import type { CallLife } from "../../lib/runtime/call-life.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { ReferenceImage } from "../../providers/contract.ts";
-import type { PixelBudget } from "./pixel-budget.ts";
-import { checkReference, ReferenceProblem } from "./reference-check.ts";
+import type { DecodeRoom } from "./decode-budget.ts";
+import type { ReferenceBudget, ReferenceShare } from "./reference-budget.ts";
+import {
+  type DecodableReference,
+  decodeReference,
+  ReferenceProblem,
+  readReference,
+} from "./reference-check.ts";
 
 /** Where a reference comes from. */
 export type ReferenceSource =
   | { readonly kind: "data"; readonly bytes: Uint8Array }
   | { readonly kind: "url"; readonly url: string };
 
+/** On whose behalf references are loaded. */
+export interface ReferenceHolder {
+  /** Those of one key share what is there with all others; the same for a key and its successor. */
+  readonly key: string;
+  /** What is taken of the budgets is given back when it is over. */
+  readonly life: Pick<CallLife, "whenOver" | "keepUntil">;
+}
+
 /** What loading references works with. */
 export interface ReferenceDependencies {
   readonly fetch: Pick<GuardedFetch, "fetch">;
-  readonly budget: PixelBudget;
+  /** Of a process; takes `maxReferenceBytes` of a request. */
+  readonly budget: ReferenceBudget;
+  /** Where images of the holder's key are decoded. */
+  readonly room: DecodeRoom;
   /** Longest time for all fetches of one request; 15 s unless given. */
   readonly timeoutMs?: number;
+  /** Longest wait for room before it; 20 s unless given: longer than others may load. */
+  readonly roomTimeoutMs?: number;
 }
 
 const mebibyte = 1024 * 1024;
 const maxReferences = 16;
 const maxBytesEach = 20 * mebibyte;
-const maxBytesTogether = 64 * mebibyte;
 const fetchesAtOnce = 4;
+/** What a fetch finds room for before it begins, so that few begin that then wait. */
+const firstBytes = 64 * 1024;
+/** How long a client should wait after it found no room. */
+const retryAfterMs = 1000;
+
+/** Most bytes that the references of one request have together. */
+export const maxReferenceBytes = 64 * mebibyte;
 
 const tooLarge = `is larger than ${maxBytesEach / mebibyte} MiB`;
 const tooLargeTogether: Issue = {
   path: "input_references",
-  message: `are larger than ${maxBytesTogether / mebibyte} MiB together`,
+  message: `are larger than ${maxReferenceBytes / mebibyte} MiB together`,
 };
 
 const fetchProblems: Readonly<Record<Exclude<GuardedFetchErrorKind, "aborted">, string>> = {
   url: "is not an http or https URL without credentials",
-  address: "address is not public",
+  address: "could not be fetched",
   too_large: tooLarge,
   timeout: "could not be fetched in time",
   failed: "could not be fetched",
@@ -53,25 +84,26 @@ const fetchProblems: Readonly<Record<Exclude<GuardedFetchErrorKind, "aborted">, 
 
 /**
  * Fetches and checks the references of one request. Throws DomainError: `reference_refused` naming each fault found,
- * `cancelled` or `timed_out` when `signal` is aborted.
+ * `service_unavailable` where there was no room for them in time, `cancelled` or `timed_out` when `signal` is aborted.
  */
 export async function loadReferences(
   sources: readonly ReferenceSource[],
+  holder: ReferenceHolder,
   dependencies: ReferenceDependencies,
   signal: AbortSignal,
 ): Promise<ReferenceImage[]> {
   refuse(findFaults(sources));
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
+  const share = dependencies.budget.open(holder.key);
+  holder.life.whenOver(share.release);
   try {
-    const contents = await fetchAll(sources, dependencies, ended);
-    return await Promise.all(
-      contents.map((bytes, index) =>
-        checkReference(bytes, dependencies.budget, ended).catch((thrown: unknown) => {
-          throw thrown instanceof ReferenceProblem ? refused(index, thrown.message, thrown) : thrown;
-        }),
-      ),
-    );
+    const contents = await fetchAll(sources, share, dependencies, ended).catch((thrown: unknown) => {
+      share.release();
+      throw thrown;
+    });
+    share.loaded(contents.reduce((sum, { length }) => sum + length, 0));
+    return await checkAll(contents, dependencies.room, ended, (work) => holder.life.keepUntil(work));
   } catch (thrown) {
     throw signal.aborted ? endedByCaller(signal) : thrown;
   } finally {
@@ -92,7 +124,7 @@ function findFaults(sources: readonly ReferenceSource[]): Issue[] {
       faults.push(issue(index, tooLarge));
     }
   }
-  if (faults.length === 0 && dataBytes(sources) > maxBytesTogether) return [tooLargeTogether];
+  if (faults.length === 0 && dataBytes(sources) > maxReferenceBytes) return [tooLargeTogether];
   return faults;
 }
 
@@ -102,17 +134,23 @@ function dataBytes(sources: readonly ReferenceSource[]): number {
 
 async function fetchAll(
   sources: readonly ReferenceSource[],
-  { fetch, timeoutMs = 15_000 }: ReferenceDependencies,
+  share: ReferenceShare,
+  { fetch, timeoutMs = 15_000, roomTimeoutMs = 20_000 }: ReferenceDependencies,
   ended: AbortSignal,
 ): Promise<Uint8Array[]> {
   const contents: Uint8Array[] = [];
-  let roomBytes = maxBytesTogether - dataBytes(sources);
-  const take = (bytes: number) => {
-    roomBytes -= bytes;
-    return roomBytes >= 0;
-  };
+  let roomBytes = maxReferenceBytes - dataBytes(sources);
+  let takenAhead = await takeFirst(sources, share, roomTimeoutMs, ended);
   const deadline = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([ended, deadline]);
+  const take = async (bytes: number) => {
+    roomBytes -= bytes;
+    if (roomBytes < 0) return false;
+    const ahead = Math.min(takenAhead, bytes);
+    takenAhead -= ahead;
+    if (bytes > ahead) await share.take(bytes - ahead, signal);
+    return true;
+  };
   const left = sources.entries();
   const fetchNext = async () => {
     for (const [index, source] of left) {
@@ -124,6 +162,7 @@ async function fetchAll(
       const content = await fetch.fetch(request).catch((thrown: unknown) => {
         if (!(thrown instanceof GuardedFetchError)) throw thrown;
         if (roomBytes < 0) throw DomainError.invalid([tooLargeTogether], ErrorReason.REFERENCE_REFUSED);
+        if (deadline.aborted && share.waited) throw noRoom(thrown);
         throw refused(index, problemOf(thrown, deadline), thrown);
       });
       contents[index] = content.bytes;
@@ -131,6 +170,68 @@ async function fetchAll(
   };
   await Promise.all(Array.from({ length: fetchesAtOnce }, fetchNext));
   return contents;
+}
+
+/** Takes room for what has come with the request and for the beginning of what is fetched; returns how much of the latter. */
+async function takeFirst(
+  sources: readonly ReferenceSource[],
+  share: ReferenceShare,
+  timeoutMs: number,
+  ended: AbortSignal,
+): Promise<number> {
+  const fetched = sources.filter(({ kind }) => kind === "url").length;
+  const held = dataBytes(sources);
+  const ahead = Math.min(Math.min(fetched, fetchesAtOnce) * firstBytes, maxReferenceBytes - held);
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    await share.take(held + ahead, AbortSignal.any([ended, deadline]));
+  } catch (thrown) {
+    throw deadline.aborted ? noRoom(thrown) : thrown;
+  }
+  return ahead;
+}
+
+/** Decodes each once; what can be told without decoding is told before any is. */
+async function checkAll(
+  contents: readonly Uint8Array[],
+  room: DecodeRoom,
+  ended: AbortSignal,
+  onWork: (work: Promise<void>) => void,
+): Promise<ReferenceImage[]> {
+  const found: DecodableReference[] = [];
+  for (const [index, bytes] of contents.entries()) {
+    found.push(refusing(index, () => readReference(bytes)));
+    // Headers may be as long as their images: others have their turn between two.
+    await nextTurn();
+    ended.throwIfAborted();
+  }
+  return await Promise.all(
+    found.map(async (reference, index) => {
+      await decodeReference(reference, room, ended, onWork).catch((thrown: unknown) => {
+        throw asRefusal(index, thrown);
+      });
+      return { bytes: reference.bytes, mediaType: reference.mediaType };
+    }),
+  );
+}
+
+function refusing<T>(index: number, check: () => T): T {
+  try {
+    return check();
+  } catch (thrown) {
+    throw asRefusal(index, thrown);
+  }
+}
+
+function asRefusal(index: number, thrown: unknown): unknown {
+  return thrown instanceof ReferenceProblem ? refused(index, thrown.message, thrown) : thrown;
+}
+
+function noRoom(cause: unknown): DomainError {
+  return new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "no room for the references", {
+    retryAfterMs,
+    cause,
+  });
 }
 
 function problemOf({ kind }: GuardedFetchError, deadline: AbortSignal): string {

@@ -51,6 +51,7 @@ function serve(script?: PainterScript, principal: PrincipalFields = inferenceKey
     paid: new FakePaidRequests(),
     limiter: unlimited,
     maxBodyBytes,
+    maxInflightReferenceBytes: 256 * mebibyte,
     fetchReference: { fetch: () => Promise.reject(new Error("nothing is fetched here")) },
     authenticateKey: async () => create(PrincipalSchema, principal),
     verifyToken: () => Promise.reject(new Error("nobody has a token")),
@@ -225,6 +226,7 @@ describe("a caller", () => {
       paid: new FakePaidRequests(),
       limiter: unlimited,
       maxBodyBytes,
+      maxInflightReferenceBytes: 256 * mebibyte,
       log: silentLog,
     };
     const service = createImageService({

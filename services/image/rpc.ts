@@ -5,20 +5,29 @@ import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/attribution.ts";
 import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
 import { callerKey } from "../../lib/identity/caller.ts";
+import { callLifeOf } from "../../lib/runtime/call-life.ts";
 import { bytesSender } from "../../lib/runtime/outgoing-bytes.ts";
 import { requestLogKey } from "../../lib/runtime/request-context.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
 import { listImageModels } from "./discover.ts";
 import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
+import type { ReferenceHolder } from "./references.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
+
+type ImageWork = Pick<GenerateDependencies, "room" | "loadReferences">;
+
+/** What all calls work with, and what of the process's room for images a call gets. */
+export interface ImageRouteDependencies extends Omit<GenerateDependencies, keyof ImageWork> {
+  imageWorkOf(holder: ReferenceHolder): ImageWork;
+}
 
 /**
  * Registers ImageService with message limits of its own, whatever else is on the port; `interceptors` establish who
  * calls and translate errors.
  */
 export function imageRoutes(
-  dependencies: GenerateDependencies,
+  dependencies: ImageRouteDependencies,
   limits: MessageLimits,
   interceptors: Interceptor[],
 ): RegisterRoutes {
@@ -27,7 +36,7 @@ export function imageRoutes(
 }
 
 function imageHandlers(
-  dependencies: GenerateDependencies,
+  dependencies: ImageRouteDependencies,
   { writeMaxBytes }: MessageLimits,
 ): ServiceImpl<typeof ImageService> {
   const { imageData } = GenerateResponseSchema.field;
@@ -38,7 +47,9 @@ function imageHandlers(
       const log = context.values.get(requestLogKey);
       const prompt = fromProtoGenerateRequest(request);
       const limits = limitsFor(dependencies.limits, context);
-      const frames = generate(prompt, attribution, { ...dependencies, limits }, context.signal, log);
+      const { rateBucket } = attribution.principal;
+      const work = dependencies.imageWorkOf({ key: rateBucket, life: callLifeOf(context.values) });
+      const frames = generate(prompt, attribution, { ...dependencies, ...work, limits }, context.signal, log);
       const sendImageData = bytesSender(context, imageData, writeMaxBytes);
       for await (const frame of closeOnAbort(frames, context.signal))
         yield toProtoFrame(frame, sendImageData);

@@ -39,7 +39,7 @@ export type ReferenceImage = Message<"media.image.v1.ReferenceImage"> & {
   } | {
     /**
      * An http or https URL that the service fetches when the provider needs bytes. Addresses that are not public are
-     * refused, redirects included.
+     * not connected to, redirects included; the answer is then the same as for a server that is not there.
      *
      * @generated from field: string url = 2;
      */

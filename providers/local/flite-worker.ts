@@ -21,6 +21,12 @@ export interface WorkerSetup {
 }
 
 const engineRateHz = 16_000;
+/**
+ * What makes the voices equally loud: at -18 dB of full scale, silences left out, which leaves the loudest peaks of the
+ * quietest voice whole.
+ */
+const gainByVoice: Readonly<Record<string, number>> = { slt: 0.71, rms: 1.38, awb: 1.2 };
+const loudest = 32_767;
 
 /** Runs in a thread of SegmentPool: one segment as mono samples at 24 kHz. A pure function; throws when the engine fails. */
 export function speakSegment({ text, voice, speed }: Segment): Int16Array<ArrayBuffer> {
@@ -28,5 +34,14 @@ export function speakSegment({ text, voice, speed }: Segment): Int16Array<ArrayB
   const stretch = `duration_stretch=${1 / speed}`;
   const wav = decodeWav(runFlite(module, ["-voice", voice, "--setf", stretch, "-t", text]));
   if (wav.channels !== 1 || wav.sampleRateHz !== engineRateHz) throw new Error("unexpected form of audio");
-  return move(resample16To24(wav.samples)) as Int16Array<ArrayBuffer>;
+  const samples = resample16To24(wav.samples);
+  amplify(samples, gainByVoice[voice] ?? 1);
+  return move(samples) as Int16Array<ArrayBuffer>;
+}
+
+function amplify(samples: Int16Array, gain: number): void {
+  for (let index = 0; index < samples.length; index++) {
+    const sample = Math.round((samples[index] as number) * gain);
+    samples[index] = Math.max(-loudest, Math.min(loudest, sample));
+  }
 }

@@ -116,6 +116,17 @@ describe("what it speaks", () => {
     },
   );
 
+  it("is equally loud in every voice, and cut off in none", async () => {
+    const input = "Please say every word loudly, clearly and slowly: yes, no, up, down, apple, orange!";
+    const spoken = await Promise.all(["slt", "rms", "awb"].map((voice) => speak({ input, voice })));
+    const decibels = spoken.map((pcm) => 20 * Math.log10(rootMeanSquare(pcm)));
+    expect(Math.max(...decibels) - Math.min(...decibels)).toBeLessThan(1.5);
+    for (const pcm of spoken) {
+      const samples = new Int16Array(pcm.buffer, pcm.byteOffset, pcm.length >> 1);
+      expect(samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeLessThan(32_767);
+    }
+  });
+
   it("is the same for the same request, and differs between voices and texts", async () => {
     const first = await speak();
     expect(first.equals(await speak())).toBe(true);

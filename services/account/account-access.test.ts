@@ -96,7 +96,7 @@ async function principalOf(key: string) {
 
 describe("the RPCs of account", () => {
   test("are all looked at", () => {
-    expect(methods.length).toBe(28);
+    expect(methods.length).toBe(30);
     expect(Object.keys(processMethods).sort()).toEqual(
       issuers.filter((issuer) => issuer !== "operator").sort(),
     );
@@ -174,6 +174,9 @@ test("whatever a caller's RPC names of another account does not exist", async ()
     const reason = await refusalOf(method, `Bearer ${managementKey}`, request);
     expect([method.localName, reason]).toEqual([method.localName, ErrorReason.RECORD_UNKNOWN]);
   }
-  expect(looked).toEqual(["getKey", "updateKey", "deleteKey", "rotateKey", "deleteProviderKey"]);
+  expect(looked).toEqual([
+    ...["getKey", "updateKey", "deleteKey", "rotateKey"],
+    ...["getProviderKey", "updateProviderKey", "deleteProviderKey"],
+  ]);
   expect((await theirs.listProviderKeys({})).providerKeys).toHaveLength(1);
 });

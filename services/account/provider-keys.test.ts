@@ -122,11 +122,11 @@ describe("a provider key", () => {
     const { providerKey } = await theirs.createProviderKey({ providerSlug: "openai", secret });
     const id = providerKey?.id ?? "";
     for (const call of [
-      own.deleteProviderKey({ id }),
-      own.getProviderKey({ id }),
-      own.updateProviderKey({ id, name: "ours", secret: "ours" }),
+      () => own.deleteProviderKey({ id }),
+      () => own.getProviderKey({ id }),
+      () => own.updateProviderKey({ id, name: "ours", secret: "ours" }),
     ]) {
-      expect((await refusal(call)).reason).toBe(ErrorReason.RECORD_UNKNOWN);
+      expect((await refusal(call())).reason).toBe(ErrorReason.RECORD_UNKNOWN);
     }
     expect((await own.listProviderKeys({})).providerKeys).toEqual([]);
     expect(await resolve("openai")).toEqual(none);
@@ -158,8 +158,11 @@ describe("a provider key", () => {
     const faulty = own.updateProviderKey({ id: "x", secret: "with blanks", name: "two\nlines" });
     expect(await refusal(faulty)).toEqual(refused);
     await own.deleteProviderKey({ id });
-    for (const call of [own.getProviderKey({ id }), own.updateProviderKey({ id, secret: other })]) {
-      expect((await refusal(call)).reason).toBe(ErrorReason.RECORD_UNKNOWN);
+    for (const call of [
+      () => own.getProviderKey({ id }),
+      () => own.updateProviderKey({ id, secret: other }),
+    ]) {
+      expect((await refusal(call())).reason).toBe(ErrorReason.RECORD_UNKNOWN);
     }
   });
 

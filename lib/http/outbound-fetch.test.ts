@@ -289,6 +289,70 @@ describe("ending an outbound request", () => {
   });
 });
 
+describe("that a request was sent whole", () => {
+  const pieces = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024));
+
+  test.for<[string, OutboundRequest["body"]]>([
+    ["without a body", undefined],
+    ["with a text", "a text"],
+    ["with bytes", Buffer.alloc(100_000)],
+    ["with pieces", pieces.slice(0, 3)],
+  ])("is told once, before its answer: %s", async ([, body]) => {
+    const told: string[] = [];
+    const { url } = await serve((request, response) => {
+      request.resume().on("end", () => response.end("x"));
+    });
+    const more = {
+      method: "POST",
+      ...(body === undefined ? {} : { body }),
+      onSent: () => void told.push("sent"),
+    } as const;
+    const response = await createHttp().request(get(url, more));
+    told.push("answered");
+    await readAll(response);
+    expect(told).toEqual(["sent", "answered"]);
+  });
+
+  test.for(["taken on", "ended from this side"] as const)(
+    "is not told half way: then it is %s",
+    async (then) => {
+      const arrived = Promise.withResolvers<IncomingMessage>();
+      const { url, seen } = await serve((request, response) => {
+        request.on("end", () => response.end("x")).on("error", () => undefined);
+        arrived.resolve(request);
+      });
+      const controller = new AbortController();
+      const onSent = vi.fn();
+      const request = createHttp().request(
+        get(url, { method: "POST", body: pieces, signal: controller.signal, onSent }),
+      );
+      // The server reads none of it, and the buffers between take far less.
+      const incoming = await arrived.promise;
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+      expect(onSent).not.toHaveBeenCalled();
+      if (then === "taken on") {
+        incoming.resume();
+        await readAll(await request);
+        expect(onSent).toHaveBeenCalledTimes(1);
+      } else {
+        controller.abort();
+        expect(await kindOf(request)).toBe("aborted");
+        incoming.resume();
+        await vi.waitFor(() => expect(seen.closedConnections).toBe(1));
+        expect(onSent).not.toHaveBeenCalled();
+      }
+    },
+  );
+
+  test("is not told where there was no connection", async () => {
+    const onSent = vi.fn();
+    const { url } = await serve(() => undefined);
+    for (const resource of opened.splice(0)) await resource.close();
+    expect(await kindOf(createHttp().request(get(url, { onSent })))).toBe("connect");
+    expect(onSent).not.toHaveBeenCalled();
+  });
+});
+
 describe("an answer that fails", () => {
   const ok = "HTTP/1.1 200 OK\r\n";
 

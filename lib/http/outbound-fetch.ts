@@ -29,6 +29,11 @@ export interface OutboundRequest {
   readonly idleTimeoutMs?: number;
   /** Longest body, bytes. */
   readonly maxResponseBytes?: number;
+  /**
+   * Called once when the last byte of the request has been written to the connection; never where none was made. It may
+   * still wait in this machine's buffers then, so what is told as sent may not have arrived, never the other way round.
+   */
+  readonly onSent?: () => void;
 }
 
 /** An answer whose body is still to come: consume it to its end or cancel it. */
@@ -153,6 +158,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#stopped !== undefined) controller.abort(this.#stopped);
+  }
+
+  onRequestSent(): void {
+    this.#request.onSent?.();
   }
 
   onResponseStart(

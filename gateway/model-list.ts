@@ -18,6 +18,7 @@ const speechEndpointSchema = Type.Object({
   response_formats: Type.Array(stringEnum(["mp3", "pcm"])),
   max_input_characters: Type.Integer({ minimum: 0, description: "Longest input, Unicode code points." }),
   supports_speed: Type.Boolean(),
+  supports_instructions: Type.Boolean(),
   allowed_passthrough_parameters: Type.Array(Type.String()),
   pricing: Type.Array(priceLineSchema),
 });
@@ -143,7 +144,12 @@ function toSpeechModel(model: SpeechModel): Omit<Static<typeof speechModelSchema
 /** What can be set on at least one endpoint of a speech model, by the names of POST /audio/speech. */
 export function speechParameters(endpoints: readonly SpeechEndpoint[]): string[] {
   const hasSpeed = endpoints.some(({ supportsSpeed }) => supportsSpeed);
-  return ["voice", "response_format", ...(hasSpeed ? ["speed"] : [])];
+  const hasInstructions = endpoints.some(({ supportsInstructions }) => supportsInstructions);
+  return [
+    ...["voice", "response_format"],
+    ...(hasSpeed ? ["speed"] : []),
+    ...(hasInstructions ? ["instructions"] : []),
+  ];
 }
 
 function toSpeechEndpoint(endpoint: SpeechEndpoint): Static<typeof speechEndpointSchema> {
@@ -153,6 +159,7 @@ function toSpeechEndpoint(endpoint: SpeechEndpoint): Static<typeof speechEndpoin
     response_formats: endpoint.formats.map((format) => (format === AudioFormat.PCM ? "pcm" : "mp3")),
     max_input_characters: endpoint.maxInputCharacters,
     supports_speed: endpoint.supportsSpeed,
+    supports_instructions: endpoint.supportsInstructions,
     allowed_passthrough_parameters: endpoint.allowedPassthroughParameters,
     pricing: endpoint.prices.map((price) => toPriceLine(price, unitOfSpeech(price.billable))),
   };

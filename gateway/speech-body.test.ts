@@ -40,6 +40,7 @@ describe("a body that is accepted", () => {
       voice: "ash",
       response_format: "pcm",
       speed: 1.5,
+      instructions: "Softly.",
       user: "u",
       session_id: "s",
       trace: { trace_id: "t", extra: [{ deep: null }] },
@@ -57,7 +58,7 @@ describe("a body that is accepted", () => {
       toBinary(SynthesizeRequestSchema, toSynthesizeRequest(body)),
     );
     expect(sent).toMatchObject({ voice: "ash", responseFormat: AudioFormat.PCM, speed: 1.5, user: "u" });
-    expect(sent).toMatchObject({ sessionId: "s", trace: body.trace });
+    expect(sent).toMatchObject({ sessionId: "s", trace: body.trace, instructions: "Softly." });
     expect(sent.provider).toMatchObject({ order: ["a"], only: ["b"], ignore: ["c"], allowFallbacks: false });
     expect(sent.provider).toMatchObject({ sort: ProviderSort.LATENCY, options });
   });
@@ -88,6 +89,12 @@ describe("a body that is accepted", () => {
   test("counts characters, not UTF-16 units", () => {
     expect(toSynthesizeRequest({ ...least, user: "💬".repeat(256) }).user).toBe("💬".repeat(256));
     expect(issuesOf({ ...least, user: "💬".repeat(257) })).toMatchObject([{ path: "user" }]);
+  });
+
+  test("has instructions of up to 4,096 characters, and empty ones as none", () => {
+    const longest = "😀".repeat(4096);
+    expect(toSynthesizeRequest({ ...least, instructions: longest }).instructions).toBe(longest);
+    expect(toSynthesizeRequest({ ...least, instructions: "" }).instructions).toBeUndefined();
   });
 
   test("fits a message between processes and its decoder, however large and deep its fields are", () => {
@@ -125,6 +132,8 @@ describe("a body that is refused", () => {
     [{ ...least, speed: "1" }, ["speed"]],
     [{ ...least, speed: Number.POSITIVE_INFINITY }, ["speed"]],
     [{ ...least, speed: true }, ["speed"]],
+    [{ ...least, instructions: 7 }, ["instructions"]],
+    [{ ...least, instructions: "😀".repeat(4097) }, ["instructions"]],
     [{ ...least, user: 7 }, ["user"]],
     [{ ...least, session_id: "x".repeat(257) }, ["session_id"]],
     [{ ...least, trace: "t" }, ["trace"]],

@@ -6,6 +6,8 @@ import {
   type SynthesizeRequest,
   SynthesizeRequestSchema,
 } from "../gen/media/speech/v1/speech_pb.ts";
+import { codePoints } from "../lib/generation/code-points.ts";
+import { maxInstructionsCharacters } from "../lib/generation/request-limits.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
@@ -35,6 +37,12 @@ export const speechBodySchema = Type.Object({
   speed: Type.Optional(
     Type.Number({ description: "Multiplier from 0.25 to 4; ignored by models without speed control." }),
   ),
+  instructions: Type.Optional(
+    Type.String({
+      description:
+        "How to speak, in words, at most 4,096 characters; ignored by models that take none. Empty counts as absent.",
+    }),
+  ),
   ...generationFields,
 });
 
@@ -48,6 +56,10 @@ export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
   checkText("input", fields.input);
+  if (codePoints(fields.instructions ?? "") > maxInstructionsCharacters) {
+    const message = `must be at most ${maxInstructionsCharacters} characters`;
+    throw DomainError.invalid([{ path: "instructions", message }]);
+  }
   if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return create(SynthesizeRequestSchema, {
     input: fields.input,
@@ -57,6 +69,9 @@ export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
     sessionId: fields.session_id ?? "",
     ...(fields.voice === undefined ? {} : { voice: fields.voice }),
     ...(fields.speed === undefined ? {} : { speed: fields.speed }),
+    ...(fields.instructions === undefined || fields.instructions === ""
+      ? {}
+      : { instructions: fields.instructions }),
     ...(fields.provider === undefined ? {} : { provider: toProtoPreferences(fields.provider) }),
     ...(fields.trace === undefined ? {} : { trace: fields.trace as NonNullable<SynthesizeRequest["trace"]> }),
   });

@@ -41,7 +41,7 @@ class Scene {
         providerSlug: id,
         providerName: id.toUpperCase(),
       })),
-      attempt: ({ id }, signal) => this.#attempt(id, signal),
+      attempt: ({ id }, { signal }) => this.#attempt(id, signal),
       discard: (value) => {
         this.events.push(`discard ${value}`);
       },
@@ -247,14 +247,61 @@ describe("a caller that goes away", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("while a failure is on its way is not answered with another attempt", async () => {
+  test("while a failure is on its way is told that failure, and nobody else is tried", async () => {
     const scene = new Scene({ a: "hangs", b: "speaks" });
     const error = await scene.failure({
       onAttempt: () => scene.controller.abort(),
       attempt: () => Promise.reject(new ProviderError("upstream", "broken")),
     });
-    expect(error.reason).toBe(ErrorReason.CANCELLED);
+    expect(error.reason).toBe(ErrorReason.PROVIDER_FAILED);
     expect(error.attempts.map(({ endpointId }) => endpointId)).toEqual(["a"]);
+  });
+});
+
+describe("an attempt tells that it was sent", () => {
+  test("once, when its adapter says so, and its record says it too", async () => {
+    const scene = new Scene({ a: "hangs" });
+    const sent: string[] = [];
+    const failing = scene.failure({
+      onSent: ({ id }) => sent.push(id),
+      attempt: (_endpoint, { onSent }) => {
+        onSent();
+        onSent();
+        return new Promise(() => undefined);
+      },
+    });
+    expect(sent).toEqual(["a"]);
+    scene.controller.abort();
+    await failing;
+    expect(scene.records).toMatchObject([{ outcome: Outcome.CANCELLED, sent: true }]);
+  });
+
+  test("with its first output at the latest", async () => {
+    const sent: string[] = [];
+    const scene = new Scene({ a: "speaks" });
+    await scene.run({ onSent: ({ id }) => sent.push(id) });
+    expect(sent).toEqual(["a"]);
+    expect(scene.records).toMatchObject([{ sent: true }]);
+  });
+
+  test("not where it failed or was ended before", async () => {
+    const sent: string[] = [];
+    const late: (() => void)[] = [];
+    const scene = new Scene({ a: "network", b: "hangs" });
+    const failing = scene.failure({
+      onSent: ({ id }) => sent.push(id),
+      attempt: ({ id }, { onSent }) => {
+        late.push(onSent);
+        return id === "a"
+          ? Promise.reject(new ProviderError("network", "away"))
+          : new Promise(() => undefined);
+      },
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    scene.controller.abort();
+    await failing;
+    for (const onSent of late) onSent();
+    expect([sent, scene.records.map((record) => record.sent)]).toEqual([[], [false, false]]);
   });
 });
 

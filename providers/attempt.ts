@@ -2,11 +2,12 @@
  * The attempts of one request: endpoints in their order until one has its first output.
  *
  * 1. One attempt at a time. The next begins only after a retryable ProviderError of the one before it.
- * 2. None begins once the caller has gone or `deadlineMs` has passed; both are checked just before each.
- * 3. An attempt that lost (failed, too slow, caller gone) has its signal aborted, and is not waited for. If its value
- *    comes all the same it is discarded; if it throws later nobody hears of it.
- * 4. The winner's signal stays tied to the caller's: it outlives this call.
+ * 2. None begins once `signal` is aborted or `deadlineMs` has passed; both are checked just before each.
+ * 3. An attempt that lost (failed, too slow, ended by `signal`) has its signal aborted, and is not waited for. If its
+ *    value comes all the same it is discarded; if it throws later nobody hears of it.
+ * 4. The winner's signal stays tied to `signal`: it outlives this call.
  * 5. Each admitted attempt tells the endpoint's health once how it ended; giving up says nothing about the endpoint.
+ * 6. What an upstream came to is told as that, also where the caller left meanwhile and so no other is tried.
  */
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../gen/media/event/v1/generation_event_pb.ts";
@@ -14,7 +15,7 @@ import type { Clock } from "../lib/runtime/clock.ts";
 import { type AttemptFailure, DomainError } from "../lib/runtime/domain-error.ts";
 import { type Candidate, healthIdOf, speaksForEndpoint } from "./candidate.ts";
 import type { Endpoint } from "./catalog.ts";
-import { ProviderError, type ProviderErrorKind } from "./contract.ts";
+import { type AttemptContext, ProviderError, type ProviderErrorKind } from "./contract.ts";
 import type { AdmittedAttempt, EndpointHealth } from "./endpoint-health.ts";
 import { firstOutput } from "./first-output.ts";
 
@@ -32,6 +33,8 @@ export interface AttemptRecord<E extends AttemptEndpoint = AttemptEndpoint> {
   readonly firstOutputMs: number | undefined;
   /** From sending to its end; for a winner that still runs, to the first output. See `endAttempt`. */
   readonly durationMs: number;
+  /** Whether the upstream was sent the whole request, so that it may have worked on it. */
+  readonly sent: boolean;
   /** UNSPECIFIED for a winner that still runs. */
   readonly outcome: Outcome;
   /** Why it did not succeed; undefined otherwise. */
@@ -42,17 +45,22 @@ export interface AttemptRecord<E extends AttemptEndpoint = AttemptEndpoint> {
   readonly error: unknown;
 }
 
+/** What one attempt is given. */
+export type AttemptBounds = Pick<AttemptContext, "signal" | "onSent">;
+
 /** What attempts work with. */
 export interface AttemptsOptions<E extends AttemptEndpoint, T> {
   /** Best first. */
   readonly candidates: readonly E[];
   /** Resolves when the first output is in hand; throws ProviderError. Everything it began must end with `signal`. */
-  attempt(endpoint: E, signal: AbortSignal): Promise<T>;
+  attempt(endpoint: E, bounds: AttemptBounds): Promise<T>;
+  /** Hears once of each attempt whose upstream has been sent the whole request. */
+  onSent?(endpoint: E): void;
   /** Frees a value that came after its attempt had lost; its signal is aborted already. */
   discard?(value: T): void | Promise<void>;
   /** Longest wait for the first output of one attempt. */
   readonly firstOutputTimeoutMs: number;
-  /** The caller's: ends everything at once. */
+  /** Ends everything at once: the caller's leaving, unless the work is to outlast it, or a limit in time. */
   readonly signal: AbortSignal;
   /** When the request must have begun its answer: wall clock, Unix milliseconds. Unset: no limit. */
   readonly deadlineMs?: number;
@@ -96,6 +104,7 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
     onAttempt?.(run.record);
     if (run.won) return { value: run.value, endpoint, attempts: records, abort: () => controller.abort() };
     if (!(run.error instanceof ProviderError && run.error.retryable)) break;
+    if (giveUp(options)?.reason === ErrorReason.CANCELLED) break;
   }
   throw allFailed(records, waitsMs);
 }
@@ -147,9 +156,15 @@ async function runAttempt<E extends AttemptEndpoint, T>(
 ): Promise<AttemptRun<E, T>> {
   const { clock, discard, signal, firstOutputTimeoutMs, deadlineMs = Infinity } = options;
   const begun = beginRecord(endpoint, clock);
+  let sent = false;
+  const onSent = () => {
+    if (sent || controller.signal.aborted) return;
+    sent = true;
+    options.onSent?.(endpoint);
+  };
   try {
     const value = await firstOutput({
-      begin: (attemptSignal) => options.attempt(endpoint, attemptSignal),
+      begin: (attemptSignal) => options.attempt(endpoint, { signal: attemptSignal, onSent }),
       discard,
       controller,
       signal,
@@ -157,11 +172,13 @@ async function runAttempt<E extends AttemptEndpoint, T>(
       stop: () => giveUp(options),
     });
     const firstOutputMs = clock.monotonicMs() - begun.startedMonotonicMs;
+    // Also of an upstream that answers before it has all of the request.
+    onSent();
     await admitted.succeeded(firstOutputMs);
-    return { won: true, value, record: { ...begun, firstOutputMs, durationMs: firstOutputMs } };
+    return { won: true, value, record: { ...begun, sent, firstOutputMs, durationMs: firstOutputMs } };
   } catch (error) {
     if (speaksForEndpoint(endpoint, error)) await admitted.failed(error);
-    return { won: false, error, record: endAttempt(begun, endOf(error), clock) };
+    return { won: false, error, record: endAttempt({ ...begun, sent }, endOf(error), clock) };
   } finally {
     admitted.givenUp();
   }
@@ -174,6 +191,7 @@ function beginRecord<E extends AttemptEndpoint>(endpoint: E, clock: Clock): Atte
     startedMonotonicMs: clock.monotonicMs(),
     firstOutputMs: undefined,
     durationMs: 0,
+    sent: false,
     outcome: Outcome.UNSPECIFIED,
     reason: undefined,
     providerStatus: 0,

@@ -25,7 +25,7 @@ export interface BrokenAnswer<E extends AttemptEndpoint> {
   readonly timedOut: boolean;
   /** Whether that was while output of the upstream was awaited. */
   readonly upstreamSlow: boolean;
-  /** Whether the caller went away. */
+  /** Whether it was ended because the caller went away. */
   readonly cancelled: boolean;
   readonly generationId: string;
   readonly health: Pick<EndpointHealth, "recordFailure">;
@@ -78,7 +78,7 @@ export function brokenOff<E extends AttemptEndpoint>(answer: BrokenAnswer<E>): B
 
 /** A failure of the provider as ProviderError; what is not the provider's as DomainError. */
 function failureOf({ thrown, timedOut, upstreamSlow, cancelled }: BrokenAnswer<AttemptEndpoint>) {
-  if (cancelled && !timedOut) return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
+  if (cancelled) return new DomainError(ErrorReason.CANCELLED, "cancelled", { cause: thrown });
   // The caller took the answer too slowly: that says nothing about the provider.
   if (timedOut && !upstreamSlow) {
     return new DomainError(ErrorReason.TIMED_OUT, "the answer was not taken in time", { cause: thrown });

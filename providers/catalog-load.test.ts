@@ -115,11 +115,22 @@ test("an entry becomes a model and its endpoint", async () => {
             defaultVoice: "ann",
             maxInputCharacters: 100,
             speed: { min: 0.5, max: 2 },
+            instructions: false,
           },
+          cancel: undefined,
         },
       ],
     },
   ]);
+});
+
+test("an entry may say that its vendor bills no cancelled work, and that it takes instructions", async () => {
+  const told = { ...endpoint, cancel: "free", speech: { ...endpoint.speech, instructions: true } };
+  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [told] } });
+  const [only] = catalog.speechModel("acme/one")?.endpoints ?? [];
+  expect(only).toMatchObject({ cancel: "free", speech: { instructions: true } });
+  const odd = { "acme.yaml": { ...acme, endpoints: [{ ...endpoint, cancel: "cheap" }] } };
+  await expect(load(odd)).rejects.toThrow("cancel");
 });
 
 test("optional fields may be left out, and a written price of 0 is a price", async () => {

@@ -143,6 +143,7 @@ function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFi
     upstreamModel: entry.upstream_model,
     passthrough: entry.passthrough ?? [],
     settings: entry.settings ?? {},
+    cancel: entry.cancel,
   };
 }
 
@@ -177,5 +178,6 @@ function toSpeech(entry: SpeechEntry): SpeechCapabilities {
     defaultVoice: entry.default_voice,
     maxInputCharacters: entry.max_input_characters,
     speed: entry.speed,
+    instructions: entry.instructions ?? false,
   };
 }

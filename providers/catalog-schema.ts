@@ -66,6 +66,7 @@ const SpeechSchema = Type.Object(
         strict,
       ),
     ),
+    instructions: Type.Optional(Type.Boolean()),
   },
   strict,
 );
@@ -133,6 +134,7 @@ const EndpointSchema = Type.Object(
     passthrough: Type.Optional(Type.Array(text(100), { maxItems: 100, ...unique })),
     prices: Type.Array(PriceSchema, { minItems: 1, maxItems: maxPrices }),
     settings: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    cancel: Type.Optional(Type.Literal("free")),
   },
   strict,
 );

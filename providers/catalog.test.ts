@@ -28,6 +28,7 @@ const endpoint = (id: string, providerSlug: string): SpeechEndpoint => ({
     defaultVoice: undefined,
     maxInputCharacters: 1,
     speed: undefined,
+    instructions: false,
   },
 });
 

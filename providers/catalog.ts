@@ -22,7 +22,10 @@ export type Billable = SpeechBillable;
 export interface Price {
   readonly billable: Billable;
   readonly nanoUsdPerMillion: bigint;
-  /** Most units that one input character may come to, for units that are counted afterwards; else undefined. */
+  /**
+   * Most units that one character may come to, for units that are counted afterwards; else undefined. Characters are those
+   * of the input; for tokens of text those of instructions and passthrough options as well.
+   */
   readonly mostPerInputCharacter: bigint | undefined;
 }
 
@@ -43,6 +46,8 @@ export interface SpeechCapabilities {
   readonly maxInputCharacters: number;
   /** Undefined: the upstream has no control of speed. */
   readonly speed: { readonly min: number; readonly max: number } | undefined;
+  /** Whether it can be told in words how to speak. */
+  readonly instructions: boolean;
 }
 
 /** One provider's offer of a model, whatever the medium. */
@@ -59,6 +64,8 @@ export interface Endpoint {
   readonly passthrough: readonly string[];
   /** For the adapter alone. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** `free`: what is cancelled costs the vendor's customer no more than what was complete. Unset: it bills all of it. */
+  readonly cancel?: "free" | undefined;
 }
 
 /** One provider's offer of a speech model. */

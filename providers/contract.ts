@@ -8,6 +8,8 @@
  * 3. Aborting `context.signal`, or returning from the audio early, ends the upstream request at once.
  * 4. It throws ProviderError only, with the upstream's own text in `cause` and nowhere else.
  * 5. A clean end of the audio means that the answer is whole; anything else throws.
+ * 6. It calls `context.onSent` once the upstream has all of the request, which is when the upstream may begin to bill: it
+ *    hands it on to `http.request`. An engine in this process calls it as it begins.
  */
 
 /** Encodings of audio: MPEG layer III frames, or signed 16-bit little-endian samples. */
@@ -77,7 +79,10 @@ export class ProviderError extends Error {
   }
 }
 
-/** Tokens as the upstream reported them; absent kinds are 0. */
+/**
+ * Tokens as the upstream reported them; absent kinds are 0. Nothing is corrected: what is no count stays what it is, or is
+ * NaN, and is judged by whoever charges for it.
+ */
 export interface TokenUsage {
   prompt: number;
   completion: number;
@@ -101,6 +106,8 @@ export interface AttemptContext {
   /** Ends the attempt; fires also on the deadline of the request. */
   readonly signal: AbortSignal;
   readonly connection: ProviderConnection;
+  /** The upstream has been sent the whole request: from now on it may work, and bill, whoever waits for it. */
+  onSent(): void;
 }
 
 /** One text to speak, with all defaults filled in and checked against the endpoint. */
@@ -108,6 +115,8 @@ export interface SpeechCall {
   /** The model's name at the upstream. */
   readonly upstreamModel: string;
   readonly input: string;
+  /** How to speak; undefined: not said, and where the endpoint takes none. */
+  readonly instructions?: string | undefined;
   readonly voice: string;
   /** One of the endpoint's native formats. */
   readonly format: AudioFormat;
@@ -221,6 +230,8 @@ export interface ProviderHttpRequest {
   readonly idleTimeoutMs?: number;
   /** Longest body, bytes; a longer one fails. Unbounded without it. */
   readonly maxResponseBytes?: number;
+  /** Called once when the last byte of the request has been handed to the connection; never where none was made. */
+  readonly onSent?: () => void;
 }
 
 /** An upstream's answer, its body still to come. Every answer must be consumed to its end or cancelled. */

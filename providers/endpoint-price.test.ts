@@ -34,10 +34,19 @@ describe("listPrice", () => {
 });
 
 describe("mostSpeechCanCost", () => {
+  const thousand = { inputCharacters: 1000, otherCharacters: 0 };
+
+  test("counts all text that is read as input, and no other than the input as spoken", () => {
+    const more = { ...thousand, otherCharacters: 500 };
+    expect(mostSpeechCanCost([price("input_character", "15")], more)).toBe(parseUsd("0.015"));
+    // 500 characters, 4 tokens each, at 0.60 USD a million.
+    expect(mostSpeechCanCost(tokens, more) - mostSpeechCanCost(tokens, thousand)).toBe(parseUsd("0.0012"));
+  });
+
   test("counts characters, a request once, and tokens by their declared bound", () => {
-    expect(mostSpeechCanCost([price("input_character", "15")], 1000)).toBe(parseUsd("0.015"));
-    expect(mostSpeechCanCost([price("request", "1")], 1000)).toBe(parseUsd("0.000001"));
-    expect(mostSpeechCanCost(tokens, 1000)).toBe(parseUsd("0.0984"));
+    expect(mostSpeechCanCost([price("input_character", "15")], thousand)).toBe(parseUsd("0.015"));
+    expect(mostSpeechCanCost([price("request", "1")], thousand)).toBe(parseUsd("0.000001"));
+    expect(mostSpeechCanCost(tokens, thousand)).toBe(parseUsd("0.0984"));
   });
 
   test("covers every use within the bounds", () => {
@@ -51,7 +60,10 @@ describe("mostSpeechCanCost", () => {
     fc.assert(
       fc.property(use, ({ characters, input, output }) => {
         const used = { input_text_token: BigInt(input), output_audio_token: BigInt(output) };
-        return listPrice(tokens, used) <= mostSpeechCanCost(tokens, characters);
+        return (
+          listPrice(tokens, used) <=
+          mostSpeechCanCost(tokens, { inputCharacters: characters, otherCharacters: 0 })
+        );
       }),
     );
   });
@@ -139,7 +151,7 @@ describe("mostImagesCanCost", () => {
           megapixels: 0,
           references: bounds.references,
           referenceMegapixels: 0,
-          promptCharacters: bounds.characters,
+          textCharacters: bounds.characters,
           variants: [],
         };
         const used = {

@@ -12,14 +12,25 @@ export function listPrice(prices: readonly Price[], used: UsedUnits): bigint {
   );
 }
 
-/** The declared upper bound of what speaking so many characters (code points) costs at an endpoint, nano-USD. */
-export function mostSpeechCanCost(prices: readonly Price[], inputCharacters: number): bigint {
-  const characters = BigInt(inputCharacters);
+/** What a request asks of a speech endpoint, in Unicode code points. */
+export interface AskedSpeech {
+  readonly inputCharacters: number;
+  /** Of all other text that the upstream reads: instructions, passthrough options. */
+  readonly otherCharacters: number;
+}
+
+/** The declared upper bound of what a request costs at a speech endpoint, nano-USD. */
+export function mostSpeechCanCost(prices: readonly Price[], asked: AskedSpeech): bigint {
+  const input = BigInt(asked.inputCharacters);
+  const text = input + BigInt(asked.otherCharacters);
   return costOfUnits(
-    prices.map(({ billable, nanoUsdPerMillion, mostPerInputCharacter = 1n }) => ({
-      nanoUsdPerMillion,
-      units: billable === "request" ? 1n : characters * mostPerInputCharacter,
-    })),
+    prices.map(({ billable, nanoUsdPerMillion, mostPerInputCharacter = 1n }) => {
+      const characters = billable === "input_text_token" ? text : input;
+      return {
+        nanoUsdPerMillion,
+        units: billable === "request" ? 1n : characters * mostPerInputCharacter,
+      };
+    }),
   );
 }
 
@@ -49,8 +60,8 @@ export function imageListPrice(prices: readonly ImagePrice[], used: UsedImageUni
 /** What a request asks of an image endpoint. */
 export interface AskedImages
   extends Pick<UsedImageUnits, "images" | "megapixels" | "references" | "referenceMegapixels" | "variants"> {
-  /** Unicode code points. */
-  readonly promptCharacters: number;
+  /** Of the prompt and of all other text that the upstream reads (passthrough options), Unicode code points. */
+  readonly textCharacters: number;
 }
 
 /** The declared upper bound of what a request costs at an image endpoint, nano-USD. */
@@ -99,6 +110,6 @@ function tokensOf({ billable }: ImagePrice, used: UsedImageUnits): number {
 }
 
 function tokenCarriersOf({ billable }: ImagePrice, asked: AskedImages): number {
-  if (billable === "input_text") return asked.promptCharacters;
+  if (billable === "input_text") return asked.textCharacters;
   return billable === "output_image" ? asked.images : asked.references;
 }

@@ -8,7 +8,7 @@ export interface FirstOutputOptions<T> {
   readonly discard: ((value: T) => void | Promise<void>) | undefined;
   /** Ends the attempt. */
   readonly controller: AbortController;
-  /** The caller's. */
+  /** Of the whole work. */
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** The error of a request that is over, whatever this attempt does; undefined while it is not. */
@@ -16,12 +16,12 @@ export interface FirstOutputOptions<T> {
 }
 
 /**
- * Waits for an attempt, its caller and the time; the first of them decides. Throws what the attempt threw, what `stop`
+ * Waits for an attempt, the end of all work and the time; the first of them decides. Throws what the attempt threw, what `stop`
  * says, or a ProviderError `timeout`.
  *
  * 1. An attempt that lost has been aborted by then and is not waited for. If its value comes all the same it is
  *    discarded; if it throws later nobody hears of it.
- * 2. After a win `controller` stays tied to the caller's signal.
+ * 2. After a win `controller` stays tied to `signal`.
  */
 export function firstOutput<T>(options: FirstOutputOptions<T>): Promise<T> {
   const { controller, signal, stop, timeoutMs } = options;

@@ -24,10 +24,11 @@ class StampEngine implements ImageAdapter {
     return this.#runs.size;
   }
 
-  async generate(call: ImageCall, { signal, connection }: AttemptContext): Promise<ImageAnswer> {
+  async generate(call: ImageCall, { signal, connection, onSent }: AttemptContext): Promise<ImageAnswer> {
     if (connection.apiKey !== "right")
       throw new ProviderError("credentials", "the key is refused", { status: 401 });
     throwIfGone(signal);
+    onSent();
     return { output: this.#stamp(call, signal), usage: () => ({ prompt: 1, completion: 2 }) };
   }
 

@@ -99,6 +99,16 @@ function describeAnswers(setup: () => ImageProviderSetup): void {
     expect(imagesOf(output)).toHaveLength(severalCall.n);
   });
 
+  test("tells once that its request has been sent, before there is an answer", async () => {
+    const { adapter, call, connection } = setup();
+    const told: string[] = [];
+    const { context } = attempt(connection, () => told.push("sent"));
+    const answer = await adapter.generate(call, context);
+    told.push("answered");
+    await Array.fromAsync(answer.output);
+    expect(told).toEqual(["sent", "answered"]);
+  });
+
   test("ignores settings that it does not know", async () => {
     const { adapter, call, connection } = setup();
     const odd = { ...call, settings: { ...call.settings, "x-unknown": 1 } };
@@ -221,9 +231,10 @@ function imagesOf(output: readonly ImageOutput[]): readonly FinalImage[] {
   return output.filter((each) => each.kind === "image");
 }
 
-function attempt(connection: ProviderConnection): { controller: AbortController; context: AttemptContext } {
+function attempt(connection: ProviderConnection, onSent = () => {}) {
   const controller = new AbortController();
-  return { controller, context: { signal: controller.signal, connection } };
+  const context: AttemptContext = { signal: controller.signal, connection, onSent };
+  return { controller, context };
 }
 
 async function draw(adapter: ImageAdapter, call: ImageCall, context: AttemptContext) {

@@ -1,4 +1,5 @@
 import type { ProviderPreferences } from "../gen/media/routing/v1/provider_preferences_pb.ts";
+import { codePoints } from "../lib/generation/code-points.ts";
 import type { Endpoint } from "./catalog.ts";
 
 /** What of a caller's provider options goes to an endpoint. */
@@ -20,4 +21,22 @@ export function passedThrough(
     else ignored.push(`provider.options.${providerSlug}.${name}`);
   }
   return { options, ignored };
+}
+
+/**
+ * How much text an upstream may find in options and bill for, Unicode code points: all strings in them and the names of
+ * what they hold.
+ */
+export function textCharactersOf(options: Readonly<Record<string, unknown>>): number {
+  const open: unknown[] = Object.values(options);
+  let characters = 0;
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value === "string") characters += codePoints(value);
+    else if (Array.isArray(value)) for (const item of value) open.push(item);
+    else if (typeof value === "object" && value !== null) {
+      for (const [name, item] of Object.entries(value)) open.push(name, item);
+    }
+  }
+  return characters;
 }

@@ -11,11 +11,12 @@ class ToneEngine implements SpeechAdapter {
     return this.#runs.size;
   }
 
-  async synthesize(call: SpeechCall, { signal, connection }: AttemptContext) {
+  async synthesize(call: SpeechCall, { signal, connection, onSent }: AttemptContext) {
     if (connection.apiKey !== "right")
       throw new ProviderError("credentials", "the key is refused", { status: 401 });
     if (call.input.trim() === "") throw new ProviderError("nothing_to_speak", "nothing to speak");
     throwIfGone(signal);
+    onSent();
     return {
       format: call.format,
       sampleRateHz: 24_000,

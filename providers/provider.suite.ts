@@ -112,6 +112,16 @@ function describeAnswers(setup: () => SpeechProviderSetup): void {
     expect(totalBytes(chunks)).toBeGreaterThan(0);
   });
 
+  test("tells once that its request has been sent, before there is an answer", async () => {
+    const { adapter, call, connection } = setup();
+    const told: string[] = [];
+    const { context } = attempt(connection, () => told.push("sent"));
+    const answer = await adapter.synthesize(call, context);
+    told.push("answered");
+    await readAll(answer);
+    expect(told).toEqual(["sent", "answered"]);
+  });
+
   test("keeps two calls at the same time apart", async () => {
     const { adapter, call, connection } = setup();
     const speak = async () =>
@@ -214,9 +224,10 @@ async function expectFailure<S extends SpeechProviderSetup>(
   if (given.running !== undefined) await untilIdle(given.running);
 }
 
-function attempt(connection: ProviderConnection): { controller: AbortController; context: AttemptContext } {
+function attempt(connection: ProviderConnection, onSent = () => {}) {
   const controller = new AbortController();
-  return { controller, context: { signal: controller.signal, connection } };
+  const context: AttemptContext = { signal: controller.signal, connection, onSent };
+  return { controller, context };
 }
 
 async function readAll(answer: SpeechAnswer): Promise<readonly Uint8Array[]> {

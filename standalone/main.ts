@@ -8,7 +8,7 @@ import { logListening } from "../lib/runtime/listening.ts";
 import { createLog, type Log } from "../lib/runtime/log.ts";
 import { probePorts } from "../lib/runtime/open-port.ts";
 import { type RunningProcess, runProcess } from "../lib/runtime/process.ts";
-import { startRpcServer } from "../lib/runtime/server.ts";
+import { type DrainOptions, startRpcServer } from "../lib/runtime/server.ts";
 import { readTlsFiles } from "../lib/runtime/tls-files.ts";
 import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
 import { type MeasuredProcess, measureProcess } from "../lib/telemetry/metrics-process.ts";
@@ -48,7 +48,7 @@ async function start(
   const local = await createLocalServices({ config, databaseUrl, keyFiles, log, tracer, ...measured });
   teardown.add(local.close);
 
-  const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: config.DRAIN_TIMEOUT_MS };
+  const drain = drainOnce(config);
   const rpc = await startRpcServer({
     host: config.HOST,
     port: config.RPC_PORT,
@@ -61,9 +61,10 @@ async function start(
     readiness: local.readiness,
     corsOrigins: config.CORS_ORIGINS,
     loopDelay: measured.loopDelay,
+    running: local.running,
     log,
   });
-  teardown.add(() => rpc.drain(drain));
+  teardown.add(() => rpc.drain(drain()));
   const gateway = createGateway({
     ...local.clients,
     admissions: [limitRequests(local.limiter, local.shedder)],
@@ -74,11 +75,20 @@ async function start(
     clock: systemClock,
   });
   const rest = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
-  teardown.add(() => rest.close(drain));
+  teardown.add(() => rest.close(drain()));
   const keys = await local.makeFirstAccount();
   void local.failed.then(() => endWithFailure(teardown));
   greet(config, log, { rpcPort: rpc.port, restPort: rest.port, keys });
   return { log, stop: () => teardown.run() };
+}
+
+/** One limit for all that is drained, which runs from the first that is asked for. */
+function drainOnce({ DRAIN_DELAY_MS: delayMs, DRAIN_TIMEOUT_MS }: StandaloneConfig): () => DrainOptions {
+  let byMs: number | undefined;
+  return () => {
+    byMs ??= performance.now() + delayMs + DRAIN_TIMEOUT_MS;
+    return { delayMs, timeoutMs: Math.max(0, byMs - performance.now() - delayMs) };
+  };
 }
 
 /** Before a database is made or started. Throws StartError. */

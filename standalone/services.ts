@@ -3,7 +3,8 @@ import type { Client } from "@connectrpc/connect";
 import { createLocalClients } from "../gateway/clients.ts";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
 import { openPaidRequests } from "../lib/generation/open-paid-requests.ts";
-import { watchPaidRequests } from "../lib/generation/paid-metrics.ts";
+import { measureUsageDoubts, watchPaidRequests } from "../lib/generation/paid-metrics.ts";
+import { RunningGenerations } from "../lib/generation/running-generations.ts";
 import { createGuardedFetch } from "../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../lib/http/url-guard.ts";
 import type { KeyAuthenticator } from "../lib/identity/authenticate.ts";
@@ -99,7 +100,7 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
     account,
     teardown,
   });
-  const { limiter, shedder, speech, image } = generators;
+  const { limiter, shedder, running, speech, image } = generators;
   const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("gateway"), "gateway"));
   const clients = createLocalClients(
     {
@@ -120,6 +121,8 @@ async function create(options: LocalServicesOptions, teardown: Teardown) {
     clients: { ...clients, authenticate: authenticateKey },
     limiter,
     shedder,
+    /** The generations that are under way, those whose callers have left included. */
+    running,
     /** Settles with the reason when events can't be taken in for good: the process can't go on. */
     failed: Promise.race(consumers.map(({ failed }) => failed)),
     /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
@@ -235,9 +238,11 @@ async function createGenerators(options: GeneratorsOptions) {
   const { config, keyFiles, log, metrics, offer, account, bus, teardown } = options;
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   const onEvent = measureGenerations(metrics);
+  const onUsageDoubt = measureUsageDoubts(metrics);
   teardown.add(() => limiter.close());
   const shedder = openLoadShedder(config, options.loopDelay);
   watchLoad(metrics, shedder);
+  const running = new RunningGenerations();
   const paidBy = async (issuer: "speech" | "image") => {
     const paid = openPaidRequests({
       account: await localAccount(account, keyFiles, issuer),
@@ -246,6 +251,8 @@ async function createGenerators(options: GeneratorsOptions) {
       byokFeePercent: config.BYOK_FEE_PERCENT,
       log,
       onEvent,
+      onUsageDoubt,
+      running,
     });
     watchPaidRequests(metrics, issuer, paid);
     teardown.add(() => paid.close(flushTimeoutMs));
@@ -262,7 +269,7 @@ async function createGenerators(options: GeneratorsOptions) {
   teardown.add(() => fetchReference.close());
   const settings = generationSettings(config);
   const image = createImageService({ ...shared, ...settings, paid: await paidBy("image"), fetchReference });
-  return { limiter, shedder, speech, image };
+  return { limiter, shedder, running, speech, image };
 }
 
 async function localSealer({ MASTER_KEYS, DATA_DIR }: StandaloneConfig) {

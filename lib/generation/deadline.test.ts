@@ -102,6 +102,52 @@ describe("a deadline", () => {
   });
 });
 
+describe("work that outlasts its caller", () => {
+  test("goes on when the caller leaves, within its time limits", () => {
+    const { parent, deadline } = start();
+    deadline.outlastCaller();
+    parent.abort();
+    expect([deadline.signal.aborted, deadline.endedByCaller]).toEqual([false, false]);
+    vi.advanceTimersByTime(totalMs);
+    expect([deadline.timedOut, deadline.endedByCaller]).toEqual([true, false]);
+  });
+
+  test("ends with a caller who has left once it is to follow him again", () => {
+    const { parent, deadline } = start();
+    deadline.outlastCaller();
+    parent.abort(new Error("gone"));
+    deadline.followCaller();
+    expect(deadline.signal.reason).toEqual(new Error("gone"));
+    expect([deadline.endedByCaller, deadline.endedWellByCaller, deadline.timedOut]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.for(["before", "after"] as const)(
+    "ends well when the caller leaves %s its outcome is known",
+    (when) => {
+      const { parent, deadline } = start();
+      deadline.outlastCaller();
+      if (when === "before") parent.abort();
+      deadline.outcomeKnown();
+      if (when === "after") parent.abort();
+      expect([deadline.signal.aborted, deadline.endedWellByCaller]).toEqual([true, true]);
+    },
+  );
+
+  test("is not ended by a caller after it has finished", () => {
+    const { parent, deadline } = start();
+    deadline.outlastCaller();
+    deadline.finish();
+    parent.abort();
+    deadline.followCaller();
+    expect([deadline.signal.aborted, deadline.endedByCaller]).toEqual([false, false]);
+  });
+});
+
 describe("the end of a deadline", () => {
   test("ends what follows the signal, as no time-out, and leaves nothing behind", () => {
     const { parent, deadline } = start();

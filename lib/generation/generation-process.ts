@@ -15,7 +15,7 @@ import { measureLimiter, watchLoad } from "../telemetry/metrics-limits.ts";
 import type { MeasuredProcess } from "../telemetry/metrics-process.ts";
 import type { generationProcessSpec } from "./generation-process-spec.ts";
 import { type OpenPaidRequests, openPaidRequests } from "./open-paid-requests.ts";
-import { watchPaidRequests } from "./paid-metrics.ts";
+import { measureUsageDoubts, watchPaidRequests } from "./paid-metrics.ts";
 
 /** What a process that generates is connected to. */
 export interface GenerationProcess {
@@ -54,6 +54,7 @@ export async function openGenerationProcess(
     byokFeePercent: config.BYOK_FEE_PERCENT,
     log,
     onEvent: measureGenerations(metrics),
+    onUsageDoubt: measureUsageDoubts(metrics),
   });
   watchPaidRequests(metrics, issuer, paid);
   return {

@@ -7,6 +7,8 @@ import { AccountHolds, type AccountHoldsOptions } from "./account-holds.ts";
 import { EventHomes } from "./event-homes.ts";
 import { createOwnKeys, type OwnKeysOptions } from "./own-keys.ts";
 import type { PaidRequests } from "./paid-request.ts";
+import { RunningGenerations } from "./running-generations.ts";
+import type { UsageDoubt } from "./usage-doubt.ts";
 
 /** What the paid requests of a process work with. */
 export interface OpenPaidRequestsOptions {
@@ -20,6 +22,10 @@ export interface OpenPaidRequestsOptions {
   readonly clock?: Clock;
   /** Is shown each event as it is stored, for metrics. */
   readonly onEvent?: ((event: GenerationEvent) => void) | undefined;
+  /** Is told of each reported usage that was not charged as it stands, for metrics. */
+  readonly onUsageDoubt?: ((doubt: UsageDoubt) => void) | undefined;
+  /** Where they are counted while they run; a count of their own unless given. */
+  readonly running?: RunningGenerations;
 }
 
 /** The paid requests of a process, and how to end them. */
@@ -27,22 +33,36 @@ export interface OpenPaidRequests extends PaidRequests {
   readonly publisherFigures: PublisherFigures;
   /** Events that account has not answered for yet. */
   readonly unsettled: number;
-  /** Waits until the events of ended requests are safe, for at most `timeoutMs`, and gives up the rest. */
+  readonly running: RunningGenerations;
+  /**
+   * Waits until the events of ended requests are safe, for at most `timeoutMs`, and gives up the rest. What has not ended
+   * by now leaves none, and is lost.
+   */
   close(timeoutMs: number): Promise<void>;
 }
 
 /** Holds at account, events to the bus and to account. Both may be away when this is called. */
 export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequests {
-  const { account, bus, settleWaitMs, byokFeePercent, log, clock = systemClock } = options;
+  const { account, bus, settleWaitMs, byokFeePercent, log, clock = systemClock, onUsageDoubt } = options;
   const holds = new AccountHolds({ account, log });
   const publisher = new EventPublisher({ bus, log, clock });
   const homes = new EventHomes({ publisher, holds, log, waitMs: settleWaitMs, onEvent: options.onEvent });
+  const { running = new RunningGenerations() } = options;
+  let closed = false;
   return {
     holds,
-    homes,
+    homes: {
+      get hasRoom() {
+        return homes.hasRoom;
+      },
+      // What goes on when the process ends is cut by that: its outcome is not known, so it is lost.
+      store: (event, span) => (closed ? Promise.resolve(false) : homes.store(event, span)),
+    },
     clock,
     ownKeys: createOwnKeys({ account, clock }),
     byokFeePercent,
+    running,
+    onUsageDoubt,
     get publisherFigures() {
       return publisher.figures;
     },
@@ -50,6 +70,8 @@ export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequ
       return homes.unsettled;
     },
     async close(timeoutMs) {
+      closed = true;
+      if (running.count > 0) log.warn({ count: running.count }, "generations are cut, and will be lost");
       await homes.flush(timeoutMs);
       publisher.close();
       holds.close();

@@ -3,7 +3,7 @@
  *
  * 1. The generation id is this process's own, made once for each request; no attempt begins before its hold is granted.
  * 2. A reservation of unknown outcome counts as granted: it is released, and no attempt follows.
- * 3. A request without an attempt is released and leaves no event; any other leaves exactly one, built once.
+ * 3. A request for which nothing was sent is released and leaves no event; any other leaves exactly one, built once.
  * 4. `end` may be called any number of times; the first decides.
  */
 import { create } from "@bufbuild/protobuf";
@@ -22,6 +22,8 @@ import {
   type GenerationEnd,
 } from "./generation-event.ts";
 import type { ResolveOwnKeys } from "./own-keys.ts";
+import type { RunningGenerations } from "./running-generations.ts";
+import type { UsageDoubt } from "./usage-doubt.ts";
 
 /** What paid requests of a process share. */
 export interface PaidRequests {
@@ -31,6 +33,9 @@ export interface PaidRequests {
   readonly ownKeys: ResolveOwnKeys;
   /** What a request costs that an own key serves, percent of its list price. */
   readonly byokFeePercent: number;
+  readonly running: Pick<RunningGenerations, "add">;
+  /** Is told of each reported usage that was not charged as it stands, for metrics. */
+  readonly onUsageDoubt?: ((doubt: UsageDoubt) => void) | undefined;
 }
 
 /** What is asked of a paid request at its beginning. */
@@ -45,8 +50,10 @@ export interface PaidRequestOptions extends Omit<GenerationBeginning, "startedAt
   readonly deadlineMs: number;
 }
 
-/** How a request ended; undefined when it ended before any attempt. */
-export type PaidRequestEnd = Omit<GenerationEnd, "endedAtMs"> | undefined;
+/** How a request ended; undefined when nothing was sent for it, so that it leaves no event. */
+export type PaidRequestEnd =
+  | (Omit<GenerationEnd, "endedAtMs"> & { readonly usageDoubt?: UsageDoubt | undefined })
+  | undefined;
 
 /** A request whose credit is held. */
 export class PaidRequest {

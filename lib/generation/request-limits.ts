@@ -3,6 +3,8 @@ import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_pr
 import type { Issue } from "../runtime/domain-error.ts";
 import { codePoints } from "./code-points.ts";
 
+/** Longest `instructions` of speech, Unicode code points. */
+export const maxInstructionsCharacters = 4096;
 const maxLabelCharacters = 256;
 const maxTraceBytes = 16 * 1024;
 const maxOptionsBytes = 64 * 1024;

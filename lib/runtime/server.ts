@@ -42,6 +42,8 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   metrics?: ((request: NodeRequest, response: NodeResponse) => boolean) | undefined;
   /** Is told of the requests that run. */
   loopDelay?: LoopDelay | undefined;
+  /** Work that may go on after the calls that began it; none unless given. */
+  running?: { ended(timeoutMs: number): Promise<void> };
   log: Log;
 }
 
@@ -59,7 +61,7 @@ export interface DrainOptions {
 export interface RpcServer {
   readonly port: number;
   readonly health: ProcessHealth;
-  /** Resolves when every call has ended or was cut at the limit. */
+  /** Resolves when every call has ended, and the work that goes on after them, or at the limit. */
   drain(options: DrainOptions): Promise<void>;
 }
 
@@ -110,7 +112,9 @@ export async function startRpcServer(options: RpcServerOptions): Promise<RpcServ
       health.startDraining();
       listener.startDraining();
       if (delayMs > 0) await delay(delayMs);
+      const byMs = performance.now() + timeoutMs;
       await listener.close({ quietMs: delayMs, timeoutMs });
+      await options.running?.ended(Math.max(0, byMs - performance.now()));
     },
   };
 }

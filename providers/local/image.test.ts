@@ -42,7 +42,10 @@ const usual: ImageCall = {
 const never = new AbortController().signal;
 
 async function begin(provider: LocalProvider, call: Partial<ImageCall> = {}, signal = never) {
-  return await provider.image.generate({ ...usual, ...call }, { signal, connection });
+  return await provider.image.generate(
+    { ...usual, ...call },
+    { signal, connection, onSent: () => undefined },
+  );
 }
 
 async function paint(call: Partial<ImageCall> = {}, provider = shared): Promise<ImageOutput[]> {

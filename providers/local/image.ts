@@ -40,7 +40,7 @@ const previews = [0.25, 0.5] as const;
 /** Paints with the threads of a pool. */
 export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapterOptions): ImageAdapter {
   return {
-    async generate(call: ImageCall, { signal }: AttemptContext) {
+    async generate(call: ImageCall, { signal, onSent }: AttemptContext) {
       const model = Object.hasOwn(models, call.upstreamModel) ? models[call.upstreamModel] : undefined;
       if (model === undefined) throw new ProviderError("invalid_request", "The engine has no such model.");
       checkImageCall(model, call);
@@ -48,6 +48,7 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       if (pool.waiting >= maxWaiting) {
         throw new ProviderError("engine_full", "The engine is busy.", { retryAfterMs });
       }
+      onSent();
       // No turn is given away between the check and the first task: else all who ask at once would pass.
       const palette = call.references.length === 0 ? [] : await readReferences(pool, call, signal);
       const tasks = tasksOf(model, call, palette, call.seed ?? randomSeed());

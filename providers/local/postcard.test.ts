@@ -23,7 +23,11 @@ const usual: ImageCall = {
 };
 
 async function paint(call: Partial<ImageCall> = {}) {
-  const context = { signal: new AbortController().signal, connection: { baseUrl: "", apiKey: "" } };
+  const context = {
+    signal: new AbortController().signal,
+    connection: { baseUrl: "", apiKey: "" },
+    onSent: () => undefined,
+  };
   const { output } = await provider.image.generate({ ...usual, ...call }, context);
   return await Array.fromAsync(output);
 }

@@ -45,7 +45,10 @@ async function begin(
   call: Partial<SpeechCall> = {},
   signal = new AbortController().signal,
 ): Promise<SpeechAnswer> {
-  return provider.speech.synthesize({ ...defaults, ...call }, { signal, connection });
+  return provider.speech.synthesize(
+    { ...defaults, ...call },
+    { signal, connection, onSent: () => undefined },
+  );
 }
 
 async function readAll(answer: SpeechAnswer): Promise<Buffer> {
@@ -301,7 +304,11 @@ describe("how it stops", () => {
         options: {},
         settings: {},
       },
-      { signal: new AbortController().signal, connection: { baseUrl: "", apiKey: "" } },
+      {
+        signal: new AbortController().signal,
+        connection: { baseUrl: "", apiKey: "" },
+        onSent: () => undefined,
+      },
     );
     const chunks = answer?.audio[Symbol.asyncIterator]();
     expect((await chunks?.next())?.done).toBe(false);

@@ -24,7 +24,7 @@ const retryAfterMs = 1_000;
 /** Speaks with the threads of `pool`; takes no request while `maxWaiting` or more segments wait for one. */
 export function createSpeechAdapter(pool: SegmentPool, maxWaiting: number): SpeechAdapter {
   return {
-    async synthesize(call: SpeechCall, { signal }: AttemptContext) {
+    async synthesize(call: SpeechCall, { signal, onSent }: AttemptContext) {
       checkCall(call);
       const text = speakableText(call.input);
       if (text === "")
@@ -33,6 +33,7 @@ export function createSpeechAdapter(pool: SegmentPool, maxWaiting: number): Spee
       if (pool.waiting >= maxWaiting) {
         throw new ProviderError("engine_full", "The engine is busy.", { retryAfterMs });
       }
+      onSent();
       const texts = textSegments(text, maxSegmentWeight * Math.min(1, call.speed));
       const audio = new SpokenText(pool, texts, { voice: call.voice, speed: call.speed }, signal);
       return { format: "pcm", sampleRateHz, channels: 1, audio, usage: () => undefined };

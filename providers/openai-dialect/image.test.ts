@@ -61,7 +61,11 @@ const shapes: [string, ImageCall][] = [
 ];
 
 function generate(call: ImageCall, signal = new AbortController().signal): Promise<ImageAnswer> {
-  return adapter.generate(call, { signal, connection: { baseUrl: upstream.baseUrl, apiKey } });
+  return adapter.generate(call, {
+    signal,
+    connection: { baseUrl: upstream.baseUrl, apiKey },
+    onSent: () => undefined,
+  });
 }
 
 /** Reads to the end or the failure: what came, and the error. */

@@ -71,7 +71,7 @@ export function createImageAdapter(options: ImageDialectOptions): ImageAdapter {
 async function send(
   options: ImageDialectOptions,
   call: ImageCall,
-  { connection, signal }: AttemptContext,
+  { connection, signal, onSent }: AttemptContext,
 ): Promise<ProviderHttpResponse> {
   const isEdit = call.references.length > 0;
   try {
@@ -80,6 +80,7 @@ async function send(
       url: endpointUrl(connection.baseUrl, isEdit ? options.editsPath : options.generationsPath),
       ...encodeBody(call, isEdit, connection.apiKey, options.createBoundary ?? randomBoundary),
       signal,
+      onSent,
       maxResponseBytes: maxResponseBytesOf(call),
     });
   } catch (error) {

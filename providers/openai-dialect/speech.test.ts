@@ -39,7 +39,11 @@ const shapes: [string, SpeechCall][] = [
 ];
 
 function synthesize(call: SpeechCall, signal = new AbortController().signal): Promise<SpeechAnswer> {
-  return adapter.synthesize(call, { signal, connection: { baseUrl: upstream.baseUrl, apiKey: "test-key" } });
+  return adapter.synthesize(call, {
+    signal,
+    connection: { baseUrl: upstream.baseUrl, apiKey: "test-key" },
+    onSent: () => undefined,
+  });
 }
 
 /** Reads to the end or the failure: what came, and the error. */
@@ -236,7 +240,11 @@ describe("speech as audio", () => {
   test("has no usage, and other sample rates where the dialect says so", async () => {
     const other = createSpeechAdapter({ http, path: "/v1/audio/speech", sampleRateHz: 22_050 });
     const connection = { baseUrl: upstream.baseUrl, apiKey: "test-key" };
-    const answer = await other.synthesize(rawCall, { signal: new AbortController().signal, connection });
+    const answer = await other.synthesize(rawCall, {
+      signal: new AbortController().signal,
+      connection,
+      onSent: () => undefined,
+    });
     expect(answer.sampleRateHz).toBe(22_050);
     await read(answer);
     expect(answer.usage()).toBeUndefined();
@@ -282,14 +290,23 @@ describe("speech as events", () => {
     expect(await upstream.requests[1]?.ended).toBe("closed_by_client");
   });
 
-  test("ignores comments, unknown events and the bare end mark; counts only what makes sense", async () => {
+  test("sends instructions where there are any, also in the place of the same option", async () => {
+    const options = { instructions: "Loudly." };
+    await read(await synthesize({ ...eventCall, options }));
+    await read(await synthesize({ ...eventCall, options, instructions: "Softly." }));
+    await read(await synthesize(eventCall));
+    const sent = upstream.requests.map(({ json }) => (json as { instructions?: string }).instructions);
+    expect(sent).toEqual(["Loudly.", "Softly.", undefined]);
+  });
+
+  test("ignores comments, unknown events and the bare end mark; corrects nothing that is reported", async () => {
     const usage = '{"type":"speech.audio.done","usage":{"input_tokens":-1,"output_tokens":"9"}}';
     upstream.next(
       events('{"type":"ping"}', delta, '{"type":"speech.audio.delta","audio":""}', usage, "[DONE]"),
     );
     const answer = await synthesize(eventCall);
     expect(await read(answer)).toEqual({ bytes: Buffer.from("AB"), error: undefined });
-    expect(answer.usage()).toEqual({ prompt: 0, completion: 0, audioCompletion: 0 });
+    expect(answer.usage()).toEqual({ prompt: -1, completion: Number.NaN, audioCompletion: Number.NaN });
   });
 
   test.for([

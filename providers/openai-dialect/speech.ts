@@ -70,7 +70,7 @@ export function createSpeechAdapter(options: SpeechDialectOptions): SpeechAdapte
 async function send(
   options: SpeechDialectOptions,
   call: SpeechCall,
-  { connection, signal }: AttemptContext,
+  { connection, signal, onSent }: AttemptContext,
   isEventStream: boolean,
 ): Promise<ProviderHttpResponse> {
   const body = {
@@ -80,6 +80,7 @@ async function send(
     voice: call.voice,
     response_format: call.format,
     speed: call.speed === 1 ? undefined : call.speed,
+    ...(call.instructions !== undefined && { instructions: call.instructions }),
     stream_format: isEventStream ? "sse" : undefined,
   };
   try {
@@ -89,6 +90,7 @@ async function send(
       headers: { authorization: `Bearer ${connection.apiKey}`, "content-type": "application/json" },
       body: JSON.stringify(body),
       signal,
+      onSent,
     });
   } catch (error) {
     throw errorFromTransport(error, signal);

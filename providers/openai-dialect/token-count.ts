@@ -1,4 +1,5 @@
-/** A count of tokens as an upstream reports it; 0 for whatever is none. */
+/** A count of tokens as an upstream reports it, as it stands: 0 where it is left out, NaN where it is no number. */
 export function parseTokenCount(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  if (value === undefined || value === null) return 0;
+  return typeof value === "number" ? value : Number.NaN;
 }

@@ -142,12 +142,14 @@ afterAll(async () => {
 test("the address may end with the version or without", async () => {
   const call = { upstreamModel: "tts-1", input: "x", voice: "alloy", format: "mp3", speed: 1 } as const;
   for (const baseUrl of [upstream.baseUrl, `${upstream.baseUrl}/v1`]) {
-    const answer = await openai
-      .create({ http })
-      .speech?.synthesize(
-        { ...call, options: {}, settings: {} },
-        { signal: new AbortController().signal, connection: { baseUrl, apiKey } },
-      );
+    const answer = await openai.create({ http }).speech?.synthesize(
+      { ...call, options: {}, settings: {} },
+      {
+        signal: new AbortController().signal,
+        connection: { baseUrl, apiKey },
+        onSent: () => undefined,
+      },
+    );
     for await (const chunk of answer?.audio ?? []) expect(chunk.length).toBeGreaterThan(0);
   }
   expect(upstream.requests.map(({ path, fate }) => [path, fate])).toEqual([
@@ -175,7 +177,8 @@ test("draws, and edits what it is given, at the address with the version or with
   };
   const { image } = openai.create({ http });
   const draw = async (more: Partial<ImageCall>, baseUrl: string) => {
-    const context = { signal: new AbortController().signal, connection: { baseUrl, apiKey } };
+    const connection = { baseUrl, apiKey };
+    const context = { signal: new AbortController().signal, connection, onSent: () => undefined };
     const answer = await image?.generate({ ...call, ...more }, context);
     const [drawn] = await Array.fromAsync(answer?.output ?? []);
     return drawn?.kind === "image" ? drawn.bytes : new Uint8Array();

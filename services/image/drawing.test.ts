@@ -38,7 +38,7 @@ async function draw(
       room: new DecodeBudget().of("a key"),
       clock: systemClock,
     },
-    { signal: new AbortController().signal, startByMs: 0 },
+    { signal: new AbortController().signal, onSent: () => undefined, startByMs: 0 },
   );
   const { value } = await drawing.outputs.next();
   if (value?.kind !== "image") throw new Error("no image");

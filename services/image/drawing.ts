@@ -10,6 +10,7 @@
 import { maxPartialImageBytes } from "../../lib/generation/image-messages.ts";
 import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import type { AttemptBounds } from "../../providers/attempt.ts";
 import type { Candidate } from "../../providers/candidate.ts";
 import type { ImageEndpoint } from "../../providers/catalog.ts";
 import {
@@ -33,8 +34,7 @@ export interface DrawingDependencies {
 }
 
 /** What bounds one attempt. */
-export interface DrawingLimits {
-  readonly signal: AbortSignal;
+export interface DrawingLimits extends AttemptBounds {
   /** When a streaming answer begins even without an output, monotonic milliseconds. */
   readonly startByMs: number;
 }
@@ -56,11 +56,11 @@ export async function beginDrawing(
   request: ImageRequest,
   references: LoadedReferences,
   { providers, room, clock }: DrawingDependencies,
-  { signal, startByMs }: DrawingLimits,
+  { signal, onSent, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
   const { adapter, connection } = providers.image(endpoint.providerSlug, endpoint.ownKey);
   const plan = planCall(endpoint, request, references);
-  const answer = await adapter.generate(plan.call, { signal, connection });
+  const answer = await adapter.generate(plan.call, { signal, onSent, connection });
   const rest = deliverable(answer, plan, room, signal);
   const first = rest.next();
   if (plan.call.stream) await firstOrSilence(first, startByMs - clock.monotonicMs());

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import type { GenerationFrames } from "../../lib/generation/run-generation.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
@@ -56,7 +57,7 @@ class Scene {
     this.second = new FakePainter(options.second);
   }
 
-  draw(changes: Partial<ImageRequest> = {}): AsyncGenerator<GenerationFrame, void, undefined> {
+  draw(changes: Partial<ImageRequest> = {}): GenerationFrames<GenerationFrame> {
     const request: ImageRequest = {
       model: "acme/brush",
       prompt: "A boat.",
@@ -115,7 +116,7 @@ const failed = (kind: ProviderErrorKind, status?: number) =>
   });
 
 /** All frames before the failure, and the failure. */
-async function untilFailure(frames: AsyncGenerator<GenerationFrame>) {
+async function untilFailure(frames: GenerationFrames<GenerationFrame>) {
   const taken: GenerationFrame[] = [];
   try {
     for await (const frame of frames) taken.push(frame);
@@ -183,7 +184,7 @@ describe("an answer", () => {
   });
 
   test("keeps to the consumer's pace", async () => {
-    const scene = new Scene({ first: { output: [image(), image(), image()] } });
+    const scene = new Scene({ first: { output: [image(), image(), image()] }, endpoint: { cancel: "free" } });
     const frames = scene.draw({ n: 3 });
     for (const kind of ["started", "image_start", "image_data"]) {
       expect((await frames.next()).value).toMatchObject({ kind });
@@ -312,7 +313,7 @@ describe("an endpoint that fails", () => {
     const scene = new Scene({ first: script });
     const frames = await Array.fromAsync(scene.draw({ n: 2 }));
     expect(kinds(frames)).toEqual(["started", "image_start", "image_data", "finished"]);
-    expect(frames.at(-1)).toMatchObject({ promptTokens: 0n, completionTokens: 0n });
+    expect(frames.at(-1)).toMatchObject({ promptTokens: 1n, completionTokens: 1n });
     expect(scene.failureCounted).toBe(true);
     expect(scene.logged).toMatchObject([{ msg: "attempt failed", provider_status: 500 }]);
   });
@@ -380,8 +381,8 @@ describe("references", () => {
 });
 
 describe("the end of a request", () => {
-  test("by its caller before any output ends the upstream work", async () => {
-    const scene = new Scene({ first: { before: ["silence"] } });
+  test("by its caller before anything was sent ends the upstream work", async () => {
+    const scene = new Scene({ first: { before: ["silence"], sent: false } });
     const drawing = untilFailure(scene.draw());
     await waitUntil(() => scene.first.seen.length > 0);
     scene.controller.abort();
@@ -389,8 +390,11 @@ describe("the end of a request", () => {
     expect([scene.seen().signal.aborted, scene.second.seen, scene.logged]).toEqual([true, [], []]);
   });
 
-  test("by its caller ends the upstream work also when nobody reads on", async () => {
-    const scene = new Scene({ first: { output: [partial(), "silence", image()] } });
+  test("by its caller ends work that is not billed then, also when nobody reads on", async () => {
+    const scene = new Scene({
+      first: { output: [partial(), "silence", image()] },
+      endpoint: { cancel: "free" },
+    });
     const frames = scene.draw({ stream: true });
     await frames.next();
     scene.controller.abort();
@@ -417,8 +421,11 @@ describe("the end of a request", () => {
     expect([scene.seen().signal.aborted, scene.second.seen]).toEqual([true, []]);
   });
 
-  test("by its consumer ends the upstream work", async () => {
-    const scene = new Scene({ first: { output: [partial(), partial(), image()] } });
+  test("by its consumer ends work that is not billed then", async () => {
+    const scene = new Scene({
+      first: { output: [partial(), partial(), image()] },
+      endpoint: { cancel: "free" },
+    });
     for await (const frame of scene.draw({ stream: true })) if (frame.kind === "partial") break;
     expect(scene.seen().signal.aborted).toBe(true);
     await waitUntil(() => scene.seen().ended);

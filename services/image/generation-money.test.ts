@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
@@ -19,7 +18,6 @@ import {
   type PainterScript,
 } from "../../test/support/fake-image.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
 import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -84,8 +82,7 @@ function scene({
       paid,
       loadReferences: loadReferences ?? (async () => []),
     };
-    const frames = generate(request, someAttribution, dependencies, controller.signal, silentLog);
-    return closeOnAbort(frames, controller.signal);
+    return generate(request, someAttribution, dependencies, controller.signal, silentLog);
   };
   return { draw, paid, fake, controller };
 }
@@ -181,27 +178,6 @@ describe("the hold", () => {
     const { draw, fake } = scene({ paid });
     expect(await failureOf(draw())).toBe(ErrorReason.CREDITS_EXHAUSTED);
     expect([fake.seen.length, paid.events.length, paid.released.length]).toEqual([0, 0, 0]);
-  });
-});
-
-describe("a caller who leaves", () => {
-  test("pays for an image that is in hand", async () => {
-    const { draw, paid, controller } = scene({ painter: { output: [image(), "silence"] } });
-    const frames = draw({ n: 2 });
-    for (const kind of ["started", "image_start"])
-      expect((await frames.next()).value).toMatchObject({ kind });
-    controller.abort();
-    await waitUntil(() => paid.events.length === 1);
-    expect(paid.event()).toMatchObject({ outcome: Outcome.CANCELLED, cancelled: true, costNanoUsd: 10n });
-  });
-
-  test("pays nothing before one is", async () => {
-    const { draw, paid, fake, controller } = scene({ painter: { before: ["silence"] } });
-    const failed = failureOf(draw());
-    await waitUntil(() => fake.seen.length === 1);
-    controller.abort();
-    expect(await failed).toBe(ErrorReason.CANCELLED);
-    expect(paid.event()).toMatchObject({ outcome: Outcome.CANCELLED, costNanoUsd: 0n });
   });
 });
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
   type GenerateRequestSchema,
   type GenerateResponse,
@@ -24,6 +25,7 @@ import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-lo
 import { createProviders } from "../../providers/registry.ts";
 import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { unlimited } from "../../test/support/unlimited.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import { createImageService, type RunnableImageService } from "./image-service.ts";
 
@@ -36,6 +38,7 @@ interface Scene {
   readonly client: Client<typeof ImageService>;
   readonly upstream: OpenAiUpstream;
   readonly logged: readonly string[];
+  readonly paid: FakePaidRequests;
 }
 
 const bearer: Interceptor = (next) => (request) => {
@@ -65,6 +68,7 @@ async function withService(reach: Reach, body: (scene: Scene) => Promise<void>):
   const http = createOutboundHttp();
   const fetchReference = createGuardedFetch({ guard: createAddressGuard({ allowedCidrs: [] }) });
   const logged: string[] = [];
+  const paid = new FakePaidRequests();
   const destination = { write: (line: string) => void logged.push(line) };
   const log = createLog({ name: "image", level: "trace", destination });
   const environment = { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstream.baseUrl };
@@ -73,7 +77,7 @@ async function withService(reach: Reach, body: (scene: Scene) => Promise<void>):
     catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,
     limits: { timeoutMs: 60_000 },
-    paid: new FakePaidRequests(),
+    paid,
     limiter: unlimited,
     maxBodyBytes,
     maxInflightReferenceBytes: 256 << 20,
@@ -85,7 +89,7 @@ async function withService(reach: Reach, body: (scene: Scene) => Promise<void>):
   });
   try {
     await reach(image, (transport) =>
-      body({ client: createRpcClient(ImageService, transport), upstream, logged }),
+      body({ client: createRpcClient(ImageService, transport), upstream, logged, paid }),
     );
   } finally {
     await upstream.close();
@@ -229,26 +233,35 @@ describe.for([
     }),
   );
 
-  test("ends the provider's work when the caller gives up, with nobody reading", () =>
-    withService(reach, async ({ client, upstream }) => {
-      upstream.next({
-        kind: "image",
-        beforeEvent: (at) => (at < 1 ? undefined : new Promise(() => undefined)),
-      });
+  test("goes on with what was sent when the caller gives up, with nobody reading, and charges it", () =>
+    withService(reach, async ({ client, upstream, paid }) => {
+      const gate = Promise.withResolvers<void>();
+      upstream.next({ kind: "image", beforeEvent: (at) => (at < 1 ? undefined : gate.promise) });
       const { signal, abort } = abortable();
       const stream = client.generate({ ...flare, stream: true }, { signal })[Symbol.asyncIterator]();
       await stream.next();
       const asked = await upstream.received(1);
       abort();
-      expect(await asked.ended).toBe("closed_by_client");
+      await expect(Array.fromAsync({ [Symbol.asyncIterator]: () => stream })).rejects.toBeDefined();
+      gate.resolve();
+      expect(await asked.ended).toBe("finished");
+      await waitUntil(() => paid.events.length === 1);
+      expect(paid.event()).toMatchObject({ outcome: Outcome.SUCCEEDED, cancelled: true });
+      expect(paid.event().costNanoUsd).toBeGreaterThan(0n);
     }));
 
-  test("ends the provider's work at the caller's deadline", () =>
-    withService(reach, async ({ client, upstream }) => {
-      upstream.next({ kind: "image", beforeHeaders: () => new Promise(() => undefined) });
+  test("goes on with what was sent at the caller's deadline, which the caller is told at once", () =>
+    withService(reach, async ({ client, upstream, paid }) => {
+      const gate = Promise.withResolvers<void>();
+      upstream.next({ kind: "image", beforeHeaders: () => gate.promise });
       const { error } = await collectFailure(client.generate(flare, { timeoutMs: 500 }));
       expect(error.reason).toBe(ErrorReason.TIMED_OUT);
-      expect(await (await upstream.received(1)).ended).toBe("closed_by_client");
+      const asked = await upstream.received(1);
+      expect(asked.fate).toBe("open");
+      gate.resolve();
+      expect(await asked.ended).toBe("finished");
+      await waitUntil(() => paid.events.length === 1);
+      expect(paid.event()).toMatchObject({ outcome: Outcome.SUCCEEDED, cancelled: true });
     }));
 });
 

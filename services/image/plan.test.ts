@@ -147,7 +147,7 @@ test("a mask is for endpoints that take one, and counts as a reference in the pr
   const masking = imageEndpoint({ providerSlug: "masking", image: { mask: true } });
   expect(route(request, plain, masking)).toEqual(["masking"]);
   expect(route(request, plain)).toMatchObject({ paths: ["mask"] });
-  expect(askedOf(masking.image, request).references).toBe(2);
+  expect(askedOf(masking, request).references).toBe(2);
 });
 
 describe("what an endpoint is asked", () => {

@@ -7,7 +7,7 @@ import type { ImageCapabilities } from "../../providers/catalog-image.ts";
 import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { type AskedImages, mostImagesCanCost } from "../../providers/endpoint-price.ts";
-import { passedThrough } from "../../providers/passthrough-options.ts";
+import { passedThrough, textCharactersOf } from "../../providers/passthrough-options.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { routeCandidates } from "../../providers/router.ts";
 import { maxImagePixels } from "./decode-budget.ts";
@@ -55,8 +55,8 @@ export function candidatesFor(
 }
 
 /** The declared upper bound of what a request costs at an endpoint, nano-USD. */
-export function mostCostOf({ image, prices }: ImageEndpoint, request: ImageRequest): bigint {
-  return mostImagesCanCost(prices, askedOf(image, request));
+export function mostCostOf(endpoint: ImageEndpoint, request: ImageRequest): bigint {
+  return mostImagesCanCost(endpoint.prices, askedOf(endpoint, request));
 }
 
 function unsupportedBy(image: ImageCapabilities, request: ImageRequest): Issue[] {
@@ -181,7 +181,8 @@ function isFixed<T>(offered: readonly T[], wished: T | undefined, pixels: unknow
 export const megapixel = 1_000_000;
 
 /** What a request may use at an endpoint, for the bound of its price. */
-export function askedOf(image: ImageCapabilities, request: ImageRequest): AskedImages {
+export function askedOf(endpoint: ImageEndpoint, request: ImageRequest): AskedImages {
+  const { image } = endpoint;
   const size = resolveSize(image, request.size);
   const pixels = size === undefined ? mostPixels(image) : size.width * size.height;
   const references = request.references.length + (request.mask === undefined ? 0 : 1);
@@ -190,7 +191,8 @@ export function askedOf(image: ImageCapabilities, request: ImageRequest): AskedI
     megapixels: request.n * Math.ceil(pixels / megapixel),
     references,
     referenceMegapixels: references * Math.ceil(maxImagePixels / megapixel),
-    promptCharacters: codePoints(request.prompt),
+    textCharacters:
+      codePoints(request.prompt) + textCharactersOf(passedThrough(endpoint, request.preferences).options),
     variants: [
       ...(request.quality === "auto" ? [] : [request.quality]),
       ...(size === undefined ? [] : [tierOf(size), `${size.width}x${size.height}`]),

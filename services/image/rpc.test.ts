@@ -19,6 +19,7 @@ import { startRpcServer } from "../../lib/runtime/server.ts";
 import {
   FakePainter,
   fakeImageProviders,
+  type ImageEndpointChanges,
   image,
   imageCatalogOf,
   imageEndpoint,
@@ -39,11 +40,15 @@ const boat = { prompt: "A boat.", model: "acme/brush" };
 
 type PrincipalFields = MessageInitShape<typeof PrincipalSchema>;
 
-function serve(script?: PainterScript, principal: PrincipalFields = inferenceKey) {
+function serve(
+  script?: PainterScript,
+  principal: PrincipalFields = inferenceKey,
+  endpoint: ImageEndpointChanges = {},
+) {
   const painter = new FakePainter(script);
   const service = createImageService({
     catalog: imageCatalogOf(
-      imageEndpoint(),
+      imageEndpoint(endpoint),
       imageEndpoint({ providerSlug: "zenith", model: "zenith/pen", id: "pen" }),
     ),
     providers: fakeImageProviders({ acme: painter, zenith: undefined }),
@@ -167,8 +172,9 @@ describe.for(["in the process", ...transportNames] as const)("the image service,
     });
   });
 
-  test("ends the provider's work when the caller gives up, with nobody reading", async () => {
-    const { service, painter } = serve({ output: [partial(), "silence", image()] });
+  test("ends the work of a provider that bills no cancelled work when the caller gives up, with nobody reading", async () => {
+    const script = { output: [partial(), "silence", image()] } as const;
+    const { service, painter } = serve(script, inferenceKey, { cancel: "free" });
     await reach(name, service, async (client) => {
       const caller = new AbortController();
       const frames = client.generate({ ...boat, stream: true }, caller.signal)[Symbol.asyncIterator]();

@@ -3,7 +3,6 @@ import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/attribution.ts";
-import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
 import { callerKey } from "../../lib/identity/caller.ts";
 import { callLifeOf } from "../../lib/runtime/call-life.ts";
 import { bytesSender } from "../../lib/runtime/outgoing-bytes.ts";
@@ -51,8 +50,8 @@ function imageHandlers(
       const work = dependencies.imageWorkOf({ key: rateBucket, life: callLifeOf(context.values) });
       const frames = generate(prompt, attribution, { ...dependencies, ...work, limits }, context.signal, log);
       const sendImageData = bytesSender(context, imageData, writeMaxBytes);
-      for await (const frame of closeOnAbort(frames, context.signal))
-        yield toProtoFrame(frame, sendImageData);
+      callLifeOf(context.values).keepUntil(frames.ended);
+      for await (const frame of frames) yield toProtoFrame(frame, sendImageData);
     },
     listImageModels() {
       return { models: listImageModels(offered) };

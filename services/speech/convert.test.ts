@@ -44,13 +44,21 @@ const optionsAround = '{"acme":}'.length;
 describe("a request", () => {
   test("becomes what it says", () => {
     const provider = { order: ["acme"], sort: ProviderSort.PRICE, allowFallbacks: false };
-    const request = convert({ voice: "anna", responseFormat: AudioFormat.PCM, speed: 1.5, provider });
+    const instructions = "Softly.";
+    const request = convert({
+      voice: "anna",
+      responseFormat: AudioFormat.PCM,
+      speed: 1.5,
+      instructions,
+      provider,
+    });
     expect(request).toMatchObject({
       input: "Hello.",
       model: "acme/voice",
       voice: "anna",
       format: "pcm",
       speed: 1.5,
+      instructions,
       preferences: provider,
     });
   });
@@ -79,6 +87,7 @@ describe("a request", () => {
     ["64 KiB of options", { provider: { options: { acme: jsonOfBytes(64 * kib - optionsAround) } } }],
     ["32 providers in each list", { provider: { order: names(32), only: names(32), ignore: names(32) } }],
     ["an input of blanks", { input: " " }],
+    ["4,096 characters of instructions", { instructions: "😀".repeat(4096) }],
   ])("may have %s", ([, fields]) => {
     expect(faultsOf(fields)).toEqual([]);
   });
@@ -97,6 +106,12 @@ describe("a request is refused for", () => {
     ["no input", { input: "" }, { path: "input", message: "is required" }],
     ["no model", { model: "" }, { path: "model", message: "is required" }],
     ["an empty voice", { voice: "" }, { path: "voice", message: "must not be empty" }],
+    ["empty instructions", { instructions: "" }, { path: "instructions", message: "must not be empty" }],
+    [
+      "instructions that are too long",
+      { instructions: "x".repeat(4097) },
+      { path: "instructions", message: "must be at most 4096 characters" },
+    ],
     ["an unknown format", { responseFormat: 7 as AudioFormat }, formatFault],
     ["a user that is too long", { user: "u".repeat(257) }, { path: "user", message: longLabel }],
     ["a user of too many code points", { user: "😀".repeat(257) }, { path: "user", message: longLabel }],

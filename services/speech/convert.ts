@@ -4,7 +4,12 @@ import {
   type SynthesizeRequest,
   type SynthesizeResponseSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
-import { attributionIssues, preferenceIssues } from "../../lib/generation/request-limits.ts";
+import { codePoints } from "../../lib/generation/code-points.ts";
+import {
+  attributionIssues,
+  maxInstructionsCharacters,
+  preferenceIssues,
+} from "../../lib/generation/request-limits.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { AudioFormat } from "../../providers/contract.ts";
 import type { SpeechRequest } from "./speech-request.ts";
@@ -29,6 +34,7 @@ export function fromProtoSynthesizeRequest(request: SynthesizeRequest): SpeechRe
     voice: request.voice,
     format,
     speed: request.speed,
+    instructions: request.instructions,
     preferences: request.provider,
   };
 }
@@ -49,7 +55,14 @@ function textIssues(request: SynthesizeRequest): Issue[] {
   if (request.input === "") issues.push({ path: "input", message: "is required" });
   if (request.model === "") issues.push({ path: "model", message: "is required" });
   if (request.voice === "") issues.push({ path: "voice", message: "must not be empty" });
-  const { speed } = request;
+  const { speed, instructions } = request;
+  if (instructions === "") issues.push({ path: "instructions", message: "must not be empty" });
+  if (instructions !== undefined && codePoints(instructions) > maxInstructionsCharacters) {
+    issues.push({
+      path: "instructions",
+      message: `must be at most ${maxInstructionsCharacters} characters`,
+    });
+  }
   if (speed !== undefined && !(speed >= minSpeed && speed <= maxSpeed)) {
     issues.push({ path: "speed", message: `must be from ${minSpeed} to ${maxSpeed}` });
   }

@@ -40,6 +40,7 @@ test("a model is listed with all that the catalogue says of it", () => {
           formats: [AudioFormat.MP3, AudioFormat.PCM],
           maxInputCharacters: 100,
           supportsSpeed: true,
+          supportsInstructions: false,
           allowedPassthroughParameters: ["tone"],
           prices: [
             { billable: "input_character", nanoUsdPerMillion: 15_000_000_000n },

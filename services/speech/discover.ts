@@ -54,6 +54,7 @@ function toProtoSpeechEndpoint({
     formats: formats.map(toProtoAudioFormat),
     maxInputCharacters: speech.maxInputCharacters,
     supportsSpeed: speech.speed !== undefined,
+    supportsInstructions: speech.instructions,
     allowedPassthroughParameters: [...passthrough],
     prices: prices.map(({ billable, nanoUsdPerMillion }) => ({ billable, nanoUsdPerMillion })),
   };

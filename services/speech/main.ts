@@ -40,6 +40,7 @@ await runProcess(async () => {
     corsOrigins: config.CORS_ORIGINS,
     metrics: metrics.answer,
     loopDelay,
+    running: connections.paid.running,
     log,
   });
   logListening(log, "rpc", config.HOST, server.port);

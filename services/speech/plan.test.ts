@@ -11,7 +11,7 @@ import { ProviderError } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { catalogOf, speechEndpoint } from "../../test/support/fake-speech.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { candidatesFor, planCall } from "./plan.ts";
+import { candidatesFor, mostCostOf, planCall } from "./plan.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 
 type Preferences = MessageInitShape<typeof ProviderPreferencesSchema>;
@@ -238,6 +238,14 @@ describe("the call to an endpoint", () => {
     ]);
   });
 
+  test("has instructions where the endpoint takes them, and names them where it does not", () => {
+    const instructions = "Softly.";
+    const taken = planCall(speechEndpoint({ speech: { instructions: true } }), request({ instructions }));
+    expect([taken.call.instructions, taken.ignoredParameters]).toEqual([instructions, []]);
+    const ignored = planCall(speechEndpoint(), request({ instructions }));
+    expect([ignored.call.instructions, ignored.ignoredParameters]).toEqual([undefined, ["instructions"]]);
+  });
+
   test("takes a hostile name of an option for what it is", () => {
     const acme = JSON.parse('{"__proto__": {"tone": "loud"}, "constructor": 1}');
     const planned = planCall(
@@ -262,4 +270,37 @@ describe("the call to an endpoint", () => {
       expect([planned.call.format, planned.transcode]).toEqual([asked, transcode]);
     },
   );
+});
+
+describe("the most that a request can cost", () => {
+  const million = 1_000_000n;
+  const prices = [
+    { billable: "input_text_token", nanoUsdPerMillion: million, mostPerInputCharacter: 4n },
+    { billable: "output_audio_token", nanoUsdPerMillion: 10n * million, mostPerInputCharacter: 8n },
+  ] as const;
+  const endpoint = speechEndpoint({ prices, passthrough: ["tone"], speech: { instructions: true } });
+  const plain = mostCostOf(endpoint, request({ input: "Hello." }));
+
+  test("has all text in it that the upstream reads", () => {
+    expect(plain).toBe(6n * 4n + 6n * 8n * 10n);
+    expect(mostCostOf(endpoint, request({ input: "Hello.", instructions: "x".repeat(4096) })) - plain).toBe(
+      4n * 4096n,
+    );
+    const tone = { mood: "calm", "how long": ["it", { is: "😀" }], loud: 3, no: null };
+    const texts = ["mood", "calm", "how long", "it", "is", "😀", "loud", "no"];
+    const characters = texts.reduce((sum, text) => sum + [...text].length, 0);
+    const told = request({
+      input: "Hello.",
+      preferences: { options: { acme: { tone }, zenith: { tone: "x" } } },
+    });
+    // "loud" and "no" are names; numbers and null are no text. Lists have the names of their places.
+    expect(mostCostOf(endpoint, told) - plain).toBe(4n * BigInt(characters));
+  });
+
+  test("has nothing in it that the upstream is not sent", () => {
+    const deaf = speechEndpoint({ prices });
+    const options = { acme: { tone: "calm" } };
+    const told = request({ input: "Hello.", instructions: "Softly.", preferences: { options } });
+    expect(mostCostOf(deaf, told)).toBe(plain);
+  });
 });

@@ -6,7 +6,7 @@ import type { Catalog, SpeechCapabilities, SpeechEndpoint } from "../../provider
 import type { SpeechCall } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
 import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
-import { passedThrough } from "../../providers/passthrough-options.ts";
+import { passedThrough, textCharactersOf } from "../../providers/passthrough-options.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { routeCandidates } from "../../providers/router.ts";
 import type { SpeechRequest } from "./speech-request.ts";
@@ -49,8 +49,13 @@ export function candidatesFor(
 }
 
 /** The declared upper bound of what a request costs at an endpoint, nano-USD. */
-export function mostCostOf({ prices }: SpeechEndpoint, { input }: SpeechRequest): bigint {
-  return mostSpeechCanCost(prices, codePoints(input));
+export function mostCostOf(endpoint: SpeechEndpoint, request: SpeechRequest): bigint {
+  const { options } = passedThrough(endpoint, request.preferences);
+  const instructions = endpoint.speech.instructions ? (request.instructions ?? "") : "";
+  return mostSpeechCanCost(endpoint.prices, {
+    inputCharacters: codePoints(request.input),
+    otherCharacters: codePoints(instructions) + textCharactersOf(options),
+  });
 }
 
 function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issue[] {
@@ -89,13 +94,18 @@ export function planCall(endpoint: SpeechEndpoint, request: SpeechRequest): Plan
   const { speech } = endpoint;
   const ignoredParameters: string[] = [];
   if (request.speed !== undefined && speech.speed === undefined) ignoredParameters.push("speed");
+  if (request.instructions !== undefined && !speech.instructions) ignoredParameters.push("instructions");
   const { options, ignored } = passedThrough(endpoint, request.preferences);
   ignoredParameters.push(...ignored);
+  // The parameter stands above the option of the same name.
+  if (speech.instructions && request.instructions !== undefined && "instructions" in options)
+    ignoredParameters.push(`provider.options.${endpoint.providerSlug}.instructions`);
   const transcode = !speech.formats.includes(request.format);
   const { speed } = speech;
   const call: SpeechCall = {
     upstreamModel: endpoint.upstreamModel,
     input: request.input,
+    ...(speech.instructions && { instructions: request.instructions }),
     voice: voiceOf(speech, request) ?? speech.defaultVoice ?? "",
     format: transcode ? "pcm" : request.format,
     speed: speed === undefined ? 1 : Math.min(Math.max(request.speed ?? 1, speed.min), speed.max),

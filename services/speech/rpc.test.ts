@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
   AudioFormat,
   type SynthesizeRequestSchema,
@@ -24,6 +25,7 @@ import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-lo
 import { createProviders } from "../../providers/registry.ts";
 import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { unlimited } from "../../test/support/unlimited.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
 import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import { createSpeechService, type RunnableSpeechService } from "./speech-service.ts";
@@ -39,6 +41,7 @@ interface Scene {
   readonly client: SpeechClient;
   readonly upstream: OpenAiUpstream;
   readonly logged: readonly string[];
+  readonly paid: FakePaidRequests;
 }
 
 const bearer: Interceptor = (next) => (request) => {
@@ -70,6 +73,7 @@ async function withService(
   const upstream = await startOpenAiUpstream();
   const http = createOutboundHttp();
   const logged: string[] = [];
+  const paid = new FakePaidRequests();
   const log = createLog({
     name: "speech",
     level: "trace",
@@ -81,7 +85,7 @@ async function withService(
     catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
-    paid: new FakePaidRequests(),
+    paid,
     limiter: unlimited,
     authenticateKey: async () =>
       create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] }),
@@ -90,7 +94,7 @@ async function withService(
   });
   try {
     await reach(speech, (transport) =>
-      body({ client: createRpcClient(SpeechService, transport), upstream, logged }),
+      body({ client: createRpcClient(SpeechService, transport), upstream, logged, paid }),
     );
   } finally {
     await upstream.close();
@@ -218,7 +222,7 @@ describe.for([
       expect(await asked.ended).toBe("closed_by_client");
     }));
 
-  test("ends the provider's work when the caller gives up in mid-stream, with nobody reading", () =>
+  test("ends the provider's work when the caller gives up after usable audio, with nobody reading", () =>
     withService(reach, async ({ client, upstream }) => {
       const caller = new AbortController();
       const { signal } = caller;
@@ -230,19 +234,28 @@ describe.for([
       expect(await asked.ended).toBe("closed_by_client");
     }));
 
-  test("ends the provider's work when the caller gives up before there is any audio", () =>
-    withService(reach, async ({ client, upstream, logged }) => {
-      upstream.next({ kind: "audio", beforeHeaders: () => new Promise(() => undefined) });
+  test("goes on until there is usable audio when the caller gives up before there is any, and charges it", () =>
+    withService(reach, async ({ client, upstream, logged, paid }) => {
+      const gate = Promise.withResolvers<void>();
+      upstream.next({ kind: "audio", beforeHeaders: () => gate.promise, stallAfterBytes: 8192 });
       const caller = new AbortController();
       const failed = collectFailure(client.synthesize(request("Hello."), { signal: caller.signal }));
       const asked = await upstream.received(1);
       caller.abort();
       expect((await failed).error.reason).toBe(ErrorReason.CANCELLED);
+      expect(asked.fate).toBe("open");
+      gate.resolve();
       expect(await asked.ended).toBe("closed_by_client");
+      await waitUntil(() => paid.events.length === 1);
+      expect(paid.event()).toMatchObject({
+        outcome: Outcome.SUCCEEDED,
+        cancelled: true,
+        costNanoUsd: 90_000n,
+      });
       expect(logged.join("")).not.toContain("attempt failed");
     }));
 
-  test("ends the provider's work at the caller's deadline", () =>
+  test("ends the provider's work at the caller's deadline after usable audio", () =>
     withService(reach, async ({ client, upstream }) => {
       const stream = client.synthesize(request("Hello [[stall=8192]]"), { timeoutMs: 1_000 });
       expect((await collectFailure(stream)).error.reason).toBe(ErrorReason.TIMED_OUT);

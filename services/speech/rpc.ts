@@ -1,7 +1,7 @@
 import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { attributionOf } from "../../lib/generation/attribution.ts";
-import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { callLifeOf } from "../../lib/runtime/call-life.ts";
 import { requestLogKey } from "../../lib/runtime/request-context.ts";
 import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
@@ -24,7 +24,8 @@ function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeo
       const log = context.values.get(requestLogKey);
       const speech = fromProtoSynthesizeRequest(request);
       const frames = synthesize(speech, attribution, dependencies, context.signal, log);
-      for await (const frame of closeOnAbort(frames, context.signal)) yield toProtoFrame(frame);
+      callLifeOf(context.values).keepUntil(frames.ended);
+      for await (const frame of frames) yield toProtoFrame(frame);
     },
     listSpeechModels() {
       return { models: listSpeechModels(offered) };

@@ -5,6 +5,8 @@ import type { AudioFormat } from "../../providers/contract.ts";
 export interface SpeechRequest {
   readonly input: string;
   readonly model: string;
+  /** How to speak, at least one character; undefined when not given. */
+  readonly instructions?: string | undefined;
   /** Undefined: the model's default voice. */
   readonly voice: string | undefined;
   readonly format: AudioFormat;

@@ -1,8 +1,9 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { closeOnAbort } from "../../lib/generation/close-on-abort.ts";
+import { ProviderPreferencesSchema } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
@@ -74,8 +75,7 @@ class Scene {
       paid: this.paid,
     };
     const attribution = { ...someAttribution, user: "u-1", sessionId: "s-1", trace: { trace_id: "t-1" } };
-    const frames = synthesize(request, attribution, dependencies, this.controller.signal, silentLog);
-    return closeOnAbort(frames, this.controller.signal);
+    return synthesize(request, attribution, dependencies, this.controller.signal, silentLog);
   }
 }
 
@@ -192,49 +192,6 @@ describe("a refused hold", () => {
   });
 });
 
-describe("a caller who leaves", () => {
-  test("before any attempt leaves no event, and the hold is released", async () => {
-    const scene = new Scene();
-    scene.controller.abort();
-    expect(await failureOf(scene.speak())).toBe(ErrorReason.CANCELLED);
-    expect([scene.paid.events.length, scene.paid.released.length]).toEqual([0, 1]);
-  });
-
-  test("before the first audio pays nothing", async () => {
-    const scene = new Scene({ first: { before: ["silence"] } });
-    const frames = failureOf(scene.speak());
-    await waitUntil(() => scene.first.heard.length === 1);
-    scene.controller.abort();
-    expect(await frames).toBe(ErrorReason.CANCELLED);
-    expect(scene.paid.event()).toMatchObject({
-      outcome: Outcome.CANCELLED,
-      reason: "cancelled",
-      cancelled: true,
-      costNanoUsd: 0n,
-      attempts: [{ outcome: Outcome.CANCELLED }],
-    });
-  });
-
-  test.for(["while nobody asks for more", "while more is awaited"])(
-    "%s pays for what was begun",
-    async (when) => {
-      const scene = new Scene({ first: { audio: [one, "silence"] } });
-      const frames = scene.speak();
-      await frames.next();
-      await frames.next();
-      const asked = when === "while more is awaited" ? frames.next().catch(() => undefined) : undefined;
-      scene.controller.abort();
-      await waitUntil(() => scene.paid.events.length === 1);
-      await asked;
-      expect(scene.paid.event()).toMatchObject({
-        outcome: Outcome.CANCELLED,
-        cancelled: true,
-        costNanoUsd: 7n,
-      });
-    },
-  );
-});
-
 test("a request that runs out of time says so in its event", async () => {
   const scene = new Scene({ first: { audio: [one, "silence"] }, timeoutMs: 30 });
   expect(await failureOf(scene.speak())).toBe(ErrorReason.TIMED_OUT);
@@ -279,4 +236,58 @@ describe("an own key", () => {
       expect(scene.health.read(id).retryAfterMs).toBe(0);
     }
   });
+});
+
+const shortRequest = {
+  input: "Hello.",
+  model: "acme/voice",
+  voice: undefined,
+  format: "pcm" as const,
+  speed: undefined,
+  preferences: undefined,
+};
+
+test("an account that is nearly empty can't have more spoken than it can pay, whatever else is read", async () => {
+  const price = { nanoUsdPerMillion: 1_000_000n, mostPerInputCharacter: 4n };
+  const endpoint = speechEndpoint({
+    prices: [
+      { billable: "input_text_token", ...price },
+      { billable: "output_audio_token", ...price },
+    ],
+    passthrough: ["tone"],
+    speech: { instructions: true },
+  });
+  const speaker = new FakeSpeaker({ audio: [one], usage: { prompt: 24, completion: 24 } });
+  const paid = new FakePaidRequests();
+  const holds = {
+    ...paid.holds,
+    // What six characters cost at most, read and spoken.
+    reserve: async (reservation: Parameters<typeof paid.holds.reserve>[0]) =>
+      reservation.amountNanoUsd <= 48n
+        ? paid.holds.reserve(reservation)
+        : ReservationOutcome.CREDITS_EXHAUSTED,
+  };
+  const dependencies = {
+    catalog: catalogOf(endpoint),
+    providers: fakeProviders({ acme: speaker }),
+    health: new EndpointHealth({ clock }),
+    limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
+    encoders: new Mp3Encoders(),
+    clock,
+    paid: Object.assign(Object.create(paid), { holds }) as FakePaidRequests,
+  };
+  const speak = (changes: object) =>
+    synthesize(
+      { ...shortRequest, ...changes },
+      someAttribution,
+      dependencies,
+      new AbortController().signal,
+      silentLog,
+    );
+  expect(await failureOf(speak({ instructions: "x" }))).toBe(ErrorReason.CREDITS_EXHAUSTED);
+  const preferences = create(ProviderPreferencesSchema, { options: { acme: { tone: "x" } } });
+  expect(await failureOf(speak({ preferences }))).toBe(ErrorReason.CREDITS_EXHAUSTED);
+  expect(speaker.heard).toEqual([]);
+  await Array.fromAsync(speak({}));
+  expect(paid.event().costNanoUsd).toBe(48n);
 });

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import type { GenerationFrames } from "../../lib/generation/run-generation.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
@@ -50,7 +51,7 @@ class Scene {
     this.second = new FakeSpeaker(options.second);
   }
 
-  speak(changes: Partial<SpeechRequest> = {}): AsyncGenerator<SynthesisFrame, void, undefined> {
+  speak(changes: Partial<SpeechRequest> = {}): GenerationFrames<SynthesisFrame> {
     const request: SpeechRequest = {
       input: "Hello 😀",
       model: "acme/voice",
@@ -96,7 +97,7 @@ function words(frames: readonly SynthesisFrame[]): string[] {
 }
 
 /** Takes as many frames. */
-async function take(frames: AsyncGenerator<SynthesisFrame>, count: number): Promise<SynthesisFrame[]> {
+async function take(frames: GenerationFrames<SynthesisFrame>, count: number): Promise<SynthesisFrame[]> {
   const taken: SynthesisFrame[] = [];
   while (taken.length < count) {
     const next = await frames.next();
@@ -107,7 +108,7 @@ async function take(frames: AsyncGenerator<SynthesisFrame>, count: number): Prom
 }
 
 /** The error that the next frame is instead. */
-async function failure(frames: AsyncGenerator<SynthesisFrame>): Promise<DomainError> {
+async function failure(frames: GenerationFrames<SynthesisFrame>): Promise<DomainError> {
   const result = await frames.next().catch((thrown: unknown) => thrown);
   if (result instanceof DomainError) return result;
   throw new Error("did not fail as it should", { cause: result });
@@ -323,8 +324,8 @@ describe("before the first audio", () => {
     expect(scene.heard().signal.aborted).toBe(true);
   });
 
-  test("a caller that leaves ends the attempt, which is nobody's failure", async () => {
-    const scene = new Scene({ first: { audio: ["silence"] } });
+  test("a caller that leaves ends an attempt that was not sent, which is nobody's failure", async () => {
+    const scene = new Scene({ first: { audio: ["silence"], sent: false } });
     const next = failure(scene.speak());
     await waitUntil(() => scene.first.heard.length === 1);
     scene.controller.abort();
@@ -426,8 +427,8 @@ describe("after the first audio", () => {
     expect(words(await take(frames, 1))).toEqual(["finished"]);
   });
 
-  test("a caller that leaves in mid-stream ends the upstream, which is nobody's failure", async () => {
-    const scene = new Scene({ first: { audio: [one, "silence"] } });
+  test("a caller that leaves in mid-stream ends a provider that bills no cancelled work, which is nobody's failure", async () => {
+    const scene = new Scene({ first: { audio: [one, "silence"] }, endpoint: { cancel: "free" } });
     const frames = scene.speak();
     await take(frames, 2);
     const next = failure(frames);
@@ -435,17 +436,21 @@ describe("after the first audio", () => {
     const error = await next;
     expect([error.reason, error.attempts]).toEqual([ErrorReason.CANCELLED, []]);
     expect(error.generationId).toMatch(/^gen-tts-/);
-    expect(scene.heard()).toMatchObject({ ended: true, signal: { aborted: true } });
+    expect(scene.heard().signal.aborted).toBe(true);
+    await waitUntil(() => scene.heard().ended);
     expect([scene.failureCounted, scene.logged]).toEqual([false, []]);
   });
 
-  test.for([1, 2])("a caller that leaves while it holds frame %i ends the upstream at once", async (held) => {
-    const scene = new Scene({ first: { audio: [one, two] } });
-    await take(scene.speak(), held);
-    expect(scene.heard().signal.aborted).toBe(false);
-    scene.controller.abort();
-    expect(scene.heard().signal.aborted).toBe(true);
-  });
+  test.for([1, 2])(
+    "a caller that leaves while it holds frame %i ends such a provider at once",
+    async (held) => {
+      const scene = new Scene({ first: { audio: [one, two] }, endpoint: { cancel: "free" } });
+      await take(scene.speak(), held);
+      expect(scene.heard().signal.aborted).toBe(false);
+      scene.controller.abort();
+      expect(scene.heard().signal.aborted).toBe(true);
+    },
+  );
 
   test("the time in all ends the upstream also while the caller holds a frame", async () => {
     vi.useFakeTimers();
@@ -460,8 +465,8 @@ describe("after the first audio", () => {
     expect(scene.failureCounted).toBe(false);
   });
 
-  test.for([1, 2])("a consumer that stops at frame %i ends the upstream", async (held) => {
-    const scene = new Scene({ first: { audio: [one, "silence"] } });
+  test.for([1, 2])("a consumer that stops at frame %i ends such a provider", async (held) => {
+    const scene = new Scene({ first: { audio: [one, "silence"] }, endpoint: { cancel: "free" } });
     const frames = scene.speak();
     await take(frames, held);
     await frames.return();

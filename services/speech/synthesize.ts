@@ -1,35 +1,32 @@
 /**
- * One synthesis: choose endpoints, try them in order, stream the audio of the one that speaks.
+ * What is particular to speech in the life of a generation (lib/generation/run-generation.ts).
  *
- * 1. Nothing is yielded before the first audio is in hand; until then a failure is a plain error.
- * 2. After the first audio no other endpoint is tried, and a failure ends the stream with an error.
- * 3. Aborting `signal` ends the upstream work at once, also when this generator is never resumed.
- * 4. The consumer's pace is the upstream's pace: a chunk is pulled only when the one before it was taken.
- * 5. Credit is held before the first attempt; `finished`, or the error, comes once the usage event is safe. However this
- *    generator ends, also by `return`, its hold is settled or released.
+ * 1. After the first audio no other endpoint is tried, and a failure ends the frames with an error.
+ * 2. What comes of it is known with the first usable audio; where the upstream bills tokens, with the end of its answer.
  */
-import { randomUUID } from "node:crypto";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { Api } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { codePoints } from "../../lib/generation/code-points.ts";
-import { Deadline } from "../../lib/generation/deadline.ts";
 import type { Attribution } from "../../lib/generation/generation-event.ts";
-import { PaidRequest, type PaidRequestEnd, type PaidRequests } from "../../lib/generation/paid-request.ts";
+import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
+import {
+  type Generation,
+  type GenerationFrames,
+  runGeneration,
+} from "../../lib/generation/run-generation.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import { DomainError } from "../../lib/runtime/domain-error.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import { type AttemptsResult, runAttempts } from "../../providers/attempt.ts";
-import { logAttempt } from "../../providers/attempt-log.ts";
-import { brokenOff } from "../../providers/broken-off.ts";
-import { type Candidate, healthIdOf, ownKeySlugsOf } from "../../providers/candidate.ts";
+import type { AttemptBounds } from "../../providers/attempt.ts";
+import { type Candidate, ownKeySlugsOf } from "../../providers/candidate.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog.ts";
 import { type AudioFormat, ProviderError, type TokenUsage } from "../../providers/contract.ts";
 import type { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { GenerationRecord } from "../../providers/generation-record.ts";
 import { mostToHold } from "../../providers/most-to-hold.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
+import { winningAttempt } from "../../providers/winning-attempt.ts";
+import { DeliveredSpeech } from "./delivered-speech.ts";
 import { candidatesFor, mostCostOf, planCall } from "./plan.ts";
 import type { SpeechRequest } from "./speech-request.ts";
-import { type SynthesisEnd, SynthesisRecord } from "./synthesis-record.ts";
 import { type Mp3Encoders, transcodePcmToMp3 } from "./transcode.ts";
 
 /** Limits in time of one synthesis, milliseconds. */
@@ -75,156 +72,94 @@ export type SynthesisFrame =
 /** Largest audio frame; well under every message limit. */
 const maxFrameBytes = 256 * 1024;
 
-const cancelled: SynthesisEnd = { outcome: Outcome.CANCELLED, reason: ErrorReason.CANCELLED };
-
-/** Speaks. Throws DomainError, naming the generation once there is one. */
-export async function* synthesize(
+/** Speaks. The frames throw DomainError, naming the generation once there is one. */
+export function synthesize(
   request: SpeechRequest,
   attribution: Attribution,
   dependencies: SynthesizeDependencies,
   signal: AbortSignal,
   log: Log,
-): AsyncGenerator<SynthesisFrame, void, undefined> {
-  const ownKeys = await ownKeysFor(request, attribution, dependencies);
-  const candidates = candidatesFor(request, dependencies, ownKeys);
-  const generationId = `gen-tts-${randomUUID()}`;
-  const { limits, clock } = dependencies;
-  const deadline = new Deadline(signal, limits.timeoutMs, limits.idleTimeoutMs);
-  const deadlineMs = clock.nowMs() + limits.timeoutMs;
-  const record = new SynthesisRecord(request.input, request.format, dependencies.paid, attribution.span);
-  const generation: Generation = { generationId, dependencies, deadline, deadlineMs, signal, log, record };
-  let paid: PaidRequest | undefined;
-  let voice: Voice | undefined;
-  let end = cancelled;
-  try {
-    paid = await holdCredit(request, attribution, candidates, generation);
-    const begun = await begin(request, candidates, generation);
-    const { endpoint } = begun;
-    voice = begun.value;
-    const { format, sampleRateHz, channels, ignoredParameters } = voice;
-    yield { kind: "started", generationId, format, sampleRateHz, channels, endpoint, ignoredParameters };
-    yield* allAudio(begun, generation);
-    voice = undefined;
-    deadline.finish();
-    recordSpeed(begun, codePoints(request.input), dependencies);
-    end = { outcome: Outcome.SUCCEEDED, reason: undefined };
-    const ended = record.end(end);
-    await paid.end(ended);
-    yield finishedFrame(ended);
-  } catch (thrown) {
-    const error = DomainError.from(thrown).withGenerationId(generationId);
-    if (error.reason !== ErrorReason.CANCELLED) end = { outcome: Outcome.FAILED, reason: error.reason };
-    throw error;
-  } finally {
-    deadline.end();
-    voice?.rest.return?.().catch(() => undefined);
-    await paid?.end(record.end(end));
-  }
-}
-
-/** One synthesis under way. */
-interface Generation {
-  readonly generationId: string;
-  readonly dependencies: SynthesizeDependencies;
-  readonly deadline: Deadline;
-  /** Wall clock, Unix milliseconds. */
-  readonly deadlineMs: number;
-  /** The caller's. */
-  readonly signal: AbortSignal;
-  readonly log: Log;
-  readonly record: SynthesisRecord;
-}
-
-type Begun = AttemptsResult<Candidate<SpeechEndpoint>, Voice>;
-
-/** The account's own keys at the providers that offer the model. */
-function ownKeysFor(
-  { model }: SpeechRequest,
-  { principal }: Attribution,
-  { catalog, providers, paid }: SynthesizeDependencies,
-): Promise<ReadonlyMap<string, string>> {
-  const offers = catalog.speechModel(model)?.endpoints ?? [];
-  const slugs = ownKeySlugsOf(offers, (slug) => providers.takesOwnKeys(slug));
-  return paid.ownKeys(principal.accountId, slugs);
-}
-
-function holdCredit(
-  request: SpeechRequest,
-  attribution: Attribution,
-  candidates: readonly Candidate<SpeechEndpoint>[],
-  { generationId, dependencies, deadlineMs }: Generation,
-): Promise<PaidRequest> {
-  return PaidRequest.begin(
+): GenerationFrames<SynthesisFrame> {
+  const { catalog, providers, limits, paid } = dependencies;
+  const offers = catalog.speechModel(request.model)?.endpoints ?? [];
+  const delivered = new DeliveredSpeech(request);
+  const record = new GenerationRecord<SpeechEndpoint>("speech", delivered, paid, attribution.span);
+  return runGeneration<readonly Candidate<SpeechEndpoint>[], SynthesisFrame>(
     {
       api: Api.SPEECH,
-      generationId,
-      attribution,
+      idPrefix: "gen-tts",
       model: request.model,
-      deadlineMs,
-      ...mostToHold(
-        candidates,
-        (candidate) => mostCostOf(candidate, request),
-        dependencies.paid.byokFeePercent,
-      ),
+      timeoutMs: limits.timeoutMs,
+      idleTimeoutMs: limits.idleTimeoutMs,
+      ownKeySlugs: ownKeySlugsOf(offers, (slug) => providers.takesOwnKeys(slug)),
+      candidates: (ownKeys) => candidatesFor(request, dependencies, ownKeys),
+      hold: (candidates) =>
+        mostToHold(candidates, (candidate) => mostCostOf(candidate, request), paid.byokFeePercent),
+      answer: (candidates, generation) =>
+        speak({ request, candidates, generation, dependencies, delivered, record }),
+      end: (outcome) => record.end(outcome),
+      finished: finishedFrame,
     },
-    dependencies.paid,
+    { attribution, paid, signal, log },
   );
 }
 
-function begin(
-  request: SpeechRequest,
-  candidates: readonly Candidate<SpeechEndpoint>[],
-  { generationId, dependencies, deadline, deadlineMs, log, record }: Generation,
-): Promise<Begun> {
-  const { limits, health, clock } = dependencies;
-  return runAttempts({
-    candidates,
-    attempt: (candidate, attemptSignal) => beginSpeaking(candidate, request, dependencies, attemptSignal),
-    discard: async ({ rest }) => void (await rest.return?.()),
-    firstOutputTimeoutMs: limits.firstByteTimeoutMs,
-    signal: deadline.signal,
-    deadlineMs,
-    health,
-    clock,
-    onAttempt(attempt) {
-      record.attempted(attempt);
-      logAttempt(log, generationId, attempt);
-    },
-  });
+interface Speaking {
+  readonly request: SpeechRequest;
+  readonly candidates: readonly Candidate<SpeechEndpoint>[];
+  readonly generation: Generation<SynthesisFrame>;
+  readonly dependencies: SynthesizeDependencies;
+  readonly delivered: DeliveredSpeech;
+  readonly record: GenerationRecord<SpeechEndpoint>;
 }
 
-/** The first audio, which is in hand, and all that follows it. */
-async function* allAudio(
-  begun: Begun,
-  generation: Generation,
-): AsyncGenerator<SynthesisFrame, void, undefined> {
-  const { first, rest, usage } = begun.value;
-  const { record } = generation;
+async function speak(speaking: Speaking): Promise<void> {
+  const { request, candidates, generation, dependencies, delivered, record } = speaking;
+  const { limits, health, clock } = dependencies;
+  const winner = await winningAttempt<SpeechEndpoint, Voice>({
+    generation,
+    record,
+    candidates,
+    attempt: (endpoint, bounds) => beginSpeaking(endpoint, request, dependencies, bounds),
+    discard: async ({ rest }) => void (await rest.return?.()),
+    firstOutputTimeoutMs: limits.firstByteTimeoutMs,
+    health,
+    clock,
+  });
+  const { endpoint, value } = winner;
+  const { format, sampleRateHz, channels, ignoredParameters, first, rest, usage } = value;
   record.reportsUsageBy(usage);
-  yield* audioFrames(first, record);
   try {
-    for (;;) {
-      const next = await generation.deadline.waitFor(rest.next());
-      if (next.done) return;
-      yield* audioFrames(next.value, record);
-    }
-  } catch (thrown) {
-    const { deadline, signal, generationId, log, dependencies } = generation;
-    const { health, clock } = dependencies;
-    const { timedOut, upstreamSlow } = deadline;
-    const { error, attempts } = brokenOff({
-      thrown,
-      attempts: begun.attempts,
-      timedOut,
-      upstreamSlow,
-      cancelled: signal.aborted,
+    const { id: generationId } = generation;
+    await generation.give({
+      kind: "started",
       generationId,
-      health,
-      clock,
-      log,
+      format,
+      sampleRateHz,
+      channels,
+      endpoint,
+      ignoredParameters,
     });
-    record.allEnded(attempts);
-    throw error;
+    for (let audio: Uint8Array | undefined = first; audio !== undefined; audio = await winner.next(rest)) {
+      await handOut(audio, endpoint, delivered, generation);
+    }
+    winner.recordSpeed(codePoints(request.input));
+  } finally {
+    rest.return?.().catch(() => undefined);
+  }
+}
+
+async function handOut(
+  audio: Uint8Array,
+  endpoint: SpeechEndpoint,
+  delivered: DeliveredSpeech,
+  { deadline, give }: Generation<SynthesisFrame>,
+): Promise<void> {
+  for (let start = 0; start < audio.length; start += maxFrameBytes) {
+    const bytes = audio.subarray(start, start + maxFrameBytes);
+    delivered.handedOut(bytes);
+    if (endpoint.cancel !== "free" && delivered.isPricedAt(endpoint)) deadline.outcomeKnown();
+    await give({ kind: "audio", bytes });
   }
 }
 
@@ -236,17 +171,6 @@ function finishedFrame(end: PaidRequestEnd): SynthesisFrame {
     completionTokens: end?.tokens.completion ?? 0n,
     costNanoUsd: end?.costNanoUsd ?? 0n,
   };
-}
-
-function recordSpeed(
-  { attempts, endpoint }: Begun,
-  inputCharacters: number,
-  { health, clock }: SynthesizeDependencies,
-) {
-  const winner = attempts.at(-1);
-  if (winner === undefined) return;
-  const seconds = (clock.monotonicMs() - winner.startedMonotonicMs) / 1000;
-  health.recordThroughput(healthIdOf(endpoint), inputCharacters / seconds);
 }
 
 /** An endpoint whose first audio is in hand. */
@@ -265,11 +189,11 @@ async function beginSpeaking(
   endpoint: Candidate<SpeechEndpoint>,
   request: SpeechRequest,
   { providers, encoders }: SynthesizeDependencies,
-  signal: AbortSignal,
+  bounds: AttemptBounds,
 ): Promise<Voice> {
   const { adapter, connection } = providers.speech(endpoint.providerSlug, endpoint.ownKey);
   const { call, transcode, ignoredParameters } = planCall(endpoint, request);
-  const answer = await adapter.synthesize(call, { signal, connection });
+  const answer = await adapter.synthesize(call, { ...bounds, connection });
   const audio = transcode ? transcodePcmToMp3({ ...answer, encoders }) : answer.audio;
   const rest = audio[Symbol.asyncIterator]();
   const first = await rest.next();
@@ -285,12 +209,4 @@ async function beginSpeaking(
     rest,
     usage,
   };
-}
-
-function* audioFrames(bytes: Uint8Array, record: SynthesisRecord): Generator<SynthesisFrame> {
-  for (let start = 0; start < bytes.length; start += maxFrameBytes) {
-    const frame = bytes.subarray(start, start + maxFrameBytes);
-    record.handedOut(frame);
-    yield { kind: "audio", bytes: frame };
-  }
 }

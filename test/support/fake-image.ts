@@ -21,6 +21,8 @@ export interface PainterScript {
   readonly before?: readonly PainterStep[];
   readonly output?: readonly PainterStep[];
   readonly usage?: TokenUsage;
+  /** Whether its request is sent whole, which it tells as it begins; true unless given. */
+  readonly sent?: boolean;
 }
 
 /** One call as a painter saw it. */
@@ -44,6 +46,7 @@ export class FakePainter implements ImageAdapter {
   async generate(call: ImageCall, context: AttemptContext): Promise<ImageAnswer> {
     const seen: SeenCall = { ...context, call, pulled: 0, ended: false };
     this.seen.push(seen);
+    if (this.#script.sent !== false) context.onSent();
     for (const step of this.#script.before ?? []) await perform(step, context.signal);
     return { output: this.#paint(seen), usage: () => (seen.ended ? this.#script.usage : undefined) };
   }

@@ -9,6 +9,8 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import type { ReleasedHold } from "../../lib/generation/account-holds.ts";
 import type { Attribution } from "../../lib/generation/generation-event.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
+import { RunningGenerations } from "../../lib/generation/running-generations.ts";
+import type { UsageDoubt } from "../../lib/generation/usage-doubt.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 
 /** Paid requests that ask nobody: what they would have told account and the bus is kept. */
@@ -19,12 +21,17 @@ export class FakePaidRequests implements PaidRequests {
   readonly released: ReleasedHold[] = [];
   /** What the next reservations are answered. */
   outcome: ReservationOutcome | Error = ReservationOutcome.GRANTED;
+  /** What the next reservations wait for. */
+  reserved: Promise<void> = Promise.resolve();
   /** What storing an event waits for. */
   stored: Promise<boolean> = Promise.resolve(true);
   hasRoom = true;
   /** The accounts' own keys, by provider. */
   readonly ownKeysBySlug = new Map<string, string>();
   readonly byokFeePercent = 5;
+  readonly running = new RunningGenerations();
+  readonly doubts: UsageDoubt[] = [];
+  readonly onUsageDoubt = (doubt: UsageDoubt) => void this.doubts.push(doubt);
 
   readonly ownKeys: PaidRequests["ownKeys"] = async (_accountId, slugs) =>
     new Map([...this.ownKeysBySlug].filter(([slug]) => slugs.includes(slug)));
@@ -36,6 +43,7 @@ export class FakePaidRequests implements PaidRequests {
   readonly holds: PaidRequests["holds"] = {
     reserve: async (reservation) => {
       this.reservations.push(reservation);
+      await this.reserved;
       if (this.outcome instanceof Error) throw this.outcome;
       return this.outcome;
     },

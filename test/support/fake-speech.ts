@@ -6,6 +6,7 @@ import {
   type SpeechAdapter,
   type SpeechAnswer,
   type SpeechCall,
+  type TokenUsage,
 } from "../../providers/contract.ts";
 import { createProviders, type ProviderSet } from "../../providers/registry.ts";
 
@@ -22,6 +23,10 @@ export interface SpeakerScript {
   /** Its audio. */
   readonly audio?: readonly SpeakerStep[];
   readonly sampleRateHz?: number;
+  /** What it reports once its audio has ended. */
+  readonly usage?: TokenUsage;
+  /** Whether its request is sent whole, which it tells as it begins; true unless given. */
+  readonly sent?: boolean;
 }
 
 /** One call as a speaker saw it. */
@@ -45,6 +50,7 @@ export class FakeSpeaker implements SpeechAdapter {
   async synthesize(call: SpeechCall, context: AttemptContext): Promise<SpeechAnswer> {
     const heard: HeardCall = { ...context, call, pulled: 0, ended: false };
     this.heard.push(heard);
+    if (this.#script.sent !== false) context.onSent();
     for (const step of this.#script.before ?? []) await perform(step, context.signal);
     const { sampleRateHz = 24_000 } = this.#script;
     return {
@@ -52,7 +58,7 @@ export class FakeSpeaker implements SpeechAdapter {
       sampleRateHz,
       channels: 1,
       audio: this.#speak(heard),
-      usage: () => undefined,
+      usage: () => (heard.ended ? this.#script.usage : undefined),
     };
   }
 
@@ -124,6 +130,7 @@ export function speechEndpoint({ speech, ...changes }: EndpointChanges = {}): Sp
       defaultVoice: "anna",
       maxInputCharacters: 100,
       speed: { min: 0.5, max: 2 },
+      instructions: false,
       ...speech,
     },
   };

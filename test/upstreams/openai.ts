@@ -5,7 +5,13 @@ import { type ImageBehaviour, imageBehaviourOfMarker } from "./openai-image-beha
 import { checkEdit, checkGeneration, type ImageRequestBody } from "./openai-image-request.ts";
 import { checkSpeechRequest, refusal, refuseKey, type SpeechRequestBody } from "./openai-request.ts";
 import { createSpeechAnswers, sendError } from "./openai-speech.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  type StandInOptions,
+  startStandIn,
+} from "./stand-in-server.ts";
 
 /** Options of startOpenAiUpstream. */
 export interface OpenAiUpstreamOptions {
@@ -16,6 +22,8 @@ export interface OpenAiUpstreamOptions {
   apiKey?: string;
   /** Chooses by request where nothing is queued; undefined falls through to markers and `otherwise`. */
   behave?: (body: SpeechRequestBody) => SpeechBehaviour | undefined;
+  /** Before a request's body is read, by its headers; nothing is read before it resolves. */
+  beforeBody?: StandInOptions["beforeBody"];
   /** What happens where nothing else is said; audio in a burst by default. */
   otherwise?: SpeechBehaviour;
   /** The same for images: what was asked for, at once, by default. */

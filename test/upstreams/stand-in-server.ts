@@ -36,6 +36,8 @@ export interface StandInOptions {
   port?: number;
   /** Whether requests are kept; off for load. */
   log?: boolean;
+  /** Before a request's body is read, by its headers; nothing of it is read before it resolves. */
+  beforeBody?: ((headers: IncomingHttpHeaders) => Promise<void> | undefined) | undefined;
 }
 
 /** A running stand-in. */
@@ -58,7 +60,8 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
   const connections = new WeakMap<Socket, number>();
   let connectionCount = 0;
 
-  const server = createServer({ keepAliveTimeout: 30_000, noDelay: true }, (message, response) => {
+  const server = createServer({ keepAliveTimeout: 30_000, noDelay: true }, async (message, response) => {
+    await options.beforeBody?.(message.on("error", () => undefined).headers);
     const pieces: Buffer[] = [];
     message.on("data", (piece: Buffer) => pieces.push(piece));
     message.on("end", () => {

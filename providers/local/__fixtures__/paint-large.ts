@@ -7,7 +7,11 @@ import { createLocalProvider } from "../index.ts";
 
 const side = process.argv[2] === undefined ? 4_096 : 256;
 const provider = createLocalProvider({ imageThreads: 2 });
-const context = { signal: new AbortController().signal, connection: { baseUrl: "", apiKey: "" } };
+const context = {
+  signal: new AbortController().signal,
+  connection: { baseUrl: "", apiKey: "" },
+  onSent: () => undefined,
+};
 const digests: string[] = [];
 const formats = ["png", "jpeg", "webp"] as const;
 await Promise.all(

@@ -396,7 +396,7 @@ export type GenerationEvent = Message<"media.event.v1.GenerationEvent"> & {
   streamed: boolean;
 
   /**
-   * Whether the caller left before the end.
+   * Whether the caller left before the end, whatever `outcome` says of the work.
    *
    * @generated from field: bool cancelled = 26;
    */
@@ -500,7 +500,8 @@ export const Outcome = {
   FAILED: 2,
 
   /**
-   * The caller went away before the end.
+   * The caller went away, which ended the work: before the provider had all of the request, or where it bills no
+   * cancelled work. Else it goes on, and its outcome is what the provider came to.
    *
    * @generated from enum value: OUTCOME_CANCELLED = 3;
    */

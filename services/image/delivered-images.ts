@@ -1,0 +1,84 @@
+import sharp from "sharp";
+import type { ImageEndpoint } from "../../providers/catalog.ts";
+import type { PixelSize } from "../../providers/catalog-image.ts";
+import { imageListPrice, mostImagesCanCost } from "../../providers/endpoint-price.ts";
+import type { Delivered } from "../../providers/generation-record.ts";
+import type { BilledDelivery } from "../../providers/reported-usage.ts";
+import type { ImageRequest } from "./image-request.ts";
+import { askedOf, megapixel } from "./plan.ts";
+import { readImageHeader } from "./read-image-header.ts";
+
+/** An image that is held: counts up from 0 over the answer, and its sides in pixels, 0 where they can't be read. */
+export type HeldImage = { readonly index: number } & PixelSize;
+
+/** The images of one generation. Those are charged whose final bytes were held here, whoever took them. */
+export class DeliveredImages implements Delivered<ImageEndpoint> {
+  /** Whether previews are handed out. */
+  streamed = false;
+  readonly #request: ImageRequest;
+  #count = 0;
+  #pixels = 0;
+  #megapixels = 0;
+
+  constructor(request: ImageRequest) {
+    this.#request = request;
+  }
+
+  /** How many images are held, or were. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get units() {
+    return {
+      outputImages: BigInt(this.#count),
+      outputPixels: BigInt(this.#pixels),
+      inputImages: BigInt(this.#request.references.length),
+    };
+  }
+
+  /** All bytes of an image are in hand: from here on it is charged. Resolves with what there is to say of it. */
+  async held(bytes: Uint8Array): Promise<HeldImage> {
+    const index = this.#count++;
+    const size = await sizeOf(bytes);
+    const pixels = size.width * size.height;
+    this.#pixels += pixels;
+    this.#megapixels += Math.ceil(pixels / megapixel);
+    return { index, ...size };
+  }
+
+  billedAt(endpoint: ImageEndpoint): BilledDelivery | undefined {
+    if (this.#count === 0) return undefined;
+    const { prices } = endpoint;
+    const asked = {
+      ...askedOf(endpoint, this.#request),
+      images: this.#count,
+      megapixels: this.#megapixels,
+    };
+    const byTokens = (isOutput: boolean) =>
+      prices.some(({ billable, unit }) => unit === "token" && (billable === "output_image") === isOutput);
+    return {
+      inputByTokens: byTokens(false),
+      outputByTokens: byTokens(true),
+      mostNanoUsd: mostImagesCanCost(prices, asked),
+      priceOf: ({ prompt, imagePrompt = 0, completion }) =>
+        imageListPrice(prices, {
+          ...asked,
+          textTokens: prompt - imagePrompt,
+          referenceTokens: imagePrompt,
+          outputTokens: completion,
+        }),
+    };
+  }
+}
+
+/** From the header alone. An image whose header can't be read has no size: the client gets it as it is. */
+async function sizeOf(bytes: Uint8Array): Promise<PixelSize> {
+  try {
+    // Markup has no header; libvips works out its size.
+    const { width, height } = readImageHeader(bytes) ?? (await sharp(bytes).metadata());
+    return { width, height };
+  } catch {
+    return { width: 0, height: 0 };
+  }
+}

@@ -119,14 +119,16 @@ describe("OpenAI's client at the gateway", () => {
     await expect(response.arrayBuffer()).rejects.toThrow("terminated");
   });
 
-  test("leaves by its signal, and the provider stops", async () => {
-    upstream.next({ kind: "audio", beforeHeaders: () => new Promise(() => undefined) });
+  test("leaves by its signal, and the provider stops once there is audio to be charged for", async () => {
+    const gate = Promise.withResolvers<void>();
+    upstream.next({ kind: "audio", beforeHeaders: () => gate.promise, stallAfterBytes: 8192 });
     const request = upstream.received(upstream.requests.length + 1);
     const leaving = new AbortController();
     const call = failureOf(client.audio.speech.create(remote, { signal: leaving.signal }));
     const { ended } = await request;
     leaving.abort();
     expect(await call).toBeInstanceOf(APIUserAbortError);
+    gate.resolve();
     expect(await ended).toBe("closed_by_client");
   });
 });

@@ -127,7 +127,7 @@ describe.for(transportNames)("%s", (name) => {
     });
   });
 
-  test("stops the provider by cancelling", async () => {
+  test("stops the provider by cancelling once there is audio to be charged for", async () => {
     upstream.next({ kind: "audio", stallAfterBytes: 4096 });
     const received = upstream.received(upstream.requests.length + 1);
     const leaving = new AbortController();

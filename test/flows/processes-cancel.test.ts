@@ -22,18 +22,19 @@ const atOnce = 10;
 /** Connections that pools keep, at most as many as there were calls at a time. */
 const keptHandles = 2 * atOnce;
 const transports = new Map<TransportName, Transport>();
+const gates = new Map<string, PromiseWithResolvers<void>>();
 
 let flow: SpeechFlow;
 let calls = 0;
 
 beforeAll(async () => {
   flow = await startSpeechFlow({
-    // Nothing but a cancel ends what these tests leave.
+    // Nothing but its caller's leaving ends what these tests leave.
     env: { SPEECH_IDLE_TIMEOUT_MS: "600000", SPEECH_FIRST_BYTE_TIMEOUT_MS: "600000" },
     upstream: {
       behave: ({ input }) =>
         input.startsWith(moments["before the first byte"])
-          ? { kind: "audio", beforeHeaders: () => new Promise(() => undefined) }
+          ? { kind: "audio", beforeHeaders: () => untilLeft(input), stallAfterBytes: 8192 }
           : undefined,
     },
   });
@@ -44,9 +45,12 @@ afterAll(async () => {
 });
 
 describe.for(ways)("a client that leaves over %s", (way) => {
-  test.for(Object.keys(moments) as Moment[])("%s ends the upstream's work", async (moment) => {
-    expect(await leave(way, moment)).toBe("closed_by_client");
-  });
+  test.for(Object.keys(moments) as Moment[])(
+    "%s ends the upstream's work once it is paid for",
+    async (moment) => {
+      expect(await leave(way, moment)).toBe("closed_by_client");
+    },
+  );
 });
 
 test("100 clients that left leave nothing behind", async () => {
@@ -69,6 +73,13 @@ test("100 clients that left leave nothing behind", async () => {
   }
 });
 
+/** Lets the upstream begin its answer once the caller of this input has left. */
+function untilLeft(input: string): Promise<void> {
+  const gate = Promise.withResolvers<void>();
+  gates.set(input, gate);
+  return gate.promise;
+}
+
 /** Asks, leaves at that moment, and resolves with how the upstream's request ended. */
 async function leave(way: Way, moment: Moment): Promise<Fate> {
   calls += 1;
@@ -87,6 +98,11 @@ async function leave(way: Way, moment: Moment): Promise<Fate> {
   if (moment !== "before the first byte") await begun.promise;
   if (moment === "while it takes nothing") await waitUntilStuck(received);
   leaving.abort();
+  if (moment === "before the first byte") {
+    expect(await failed).toBe("failed");
+    expect(received.fate).toBe("open");
+    gates.get(input)?.resolve();
+  }
   if (moment !== "while it takes nothing") expect(await failed).toBe("failed");
   return received.ended;
 }

@@ -94,6 +94,43 @@ describe("a rolling restart of all processes under load", () => {
   });
 });
 
+test("a rolling restart loses no generation whose caller has left", { timeout: testTimeoutMs }, async () => {
+  const tags = Array.from({ length: 12 }, (_, index) => `left-${index + 1}`);
+  const leaving = new AbortController();
+  const calls = tags.map((tag, index) => startAndKeep(tag, index % 2 === 0, leaving.signal));
+  const arrived = (tag: string) => upstream.requests.some(({ text }) => text.includes(`Tag ${tag}.`));
+  await waitUntil(() => tags.every(arrived), patience);
+  leaving.abort();
+  expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(tags.map(() => "rejected"));
+  await restartAll();
+  await waitUntil(async () => (await unsettledHolds()) === 0, patience);
+  const events = async () => (await recordedEvents()).filter(({ sessionId }) => tags.includes(sessionId));
+  await waitUntil(async () => (await events()).length >= tags.length, patience);
+  const ended = (await events()).map(({ sessionId, outcome, cancelled, costNanoUsd }) => [
+    ...[sessionId, outcome, cancelled],
+    costNanoUsd > 0n,
+  ]);
+  expect(ended.sort()).toEqual(tags.map((tag) => [tag, Outcome.SUCCEEDED, true, true]).sort());
+  expect(await reconcile()).toEqual({ code: 0, differences: [] });
+});
+
+/** Asks for something that takes the upstream some seconds; rejects when its caller leaves. */
+async function startAndKeep(tag: string, isSpeech: boolean, signal: AbortSignal): Promise<void> {
+  const marked = isSpeech ? "[[audio=40960 chunk=1024 interval=150]]" : "[[delay=6000]]";
+  const text = `Tag ${tag}. ${marked}`;
+  // What is priced by tokens goes on until the end of its answer.
+  const body = isSpeech
+    ? { model: "openai/gpt-4o-mini-tts", voice: "alloy", response_format: "pcm", input: text }
+    : { model: "openai/gpt-image-1.5", quality: "low", prompt: text };
+  const response = await fetch(`${stack.urls.gateway}/api/v1/${isSpeech ? "audio/speech" : "images"}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${inferenceKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...body, session_id: tag }),
+    signal,
+  });
+  await response.arrayBuffer();
+}
+
 function startLoad(name: string): SteadyLoad {
   return new SteadyLoad({ restUrl: `${stack.urls.gateway}/api/v1`, inferenceKey, managementKey, name });
 }
@@ -135,10 +172,14 @@ function difference(found: readonly string[], expected: readonly string[]): stri
   });
 }
 
+async function recordedEvents() {
+  const rows = await query<{ event: Buffer }>("SELECT event FROM usage.record");
+  return rows.map(({ event }) => fromBinary(GenerationEventSchema, event));
+}
+
 /** The tag of each record, of which all are of requests that succeeded. */
 async function recordedTags(): Promise<string[]> {
-  const rows = await query<{ event: Buffer }>("SELECT event FROM usage.record");
-  const events = rows.map(({ event }) => fromBinary(GenerationEventSchema, event));
+  const events = await recordedEvents();
   expect(events.filter(({ outcome }) => outcome !== Outcome.SUCCEEDED)).toEqual([]);
   return events.map(({ sessionId }) => sessionId);
 }

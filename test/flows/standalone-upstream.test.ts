@@ -97,13 +97,13 @@ describe("audio of a provider", () => {
     });
     await bytesOf(response);
     expect(response.headers.get("x-ignored-parameters")).toBe(
-      "provider.options.openai.stream_format,provider.options.openai.colour",
+      "provider.options.openai.stream_format,provider.options.openai.colour,provider.options.openai.instructions",
     );
     expect((await request).json).toEqual({
       model: "gpt-4o-mini-tts-2025-12-15",
       voice: "alloy",
       input,
-      instructions: "Whisper.",
+      instructions: "Shout.",
       response_format: "mp3",
       stream_format: "sse",
     });
@@ -125,23 +125,32 @@ describe("audio of a provider", () => {
   });
 
   test.for([["the audio itself", hello] as const, ["events", withEvents] as const])(
-    "is no longer made once the client has left: %s",
+    "is made until it is charged for once the client has left: %s",
     async ([, body]) => {
-      upstream.next({ kind: "audio", stallAfterBytes: 4096 }, { kind: "audio", beforeHeaders: gate().wait });
+      const isByTokens = body === withEvents;
+      const [amidEnd, earlyStart] = [gate(), gate()];
+      upstream.next(
+        isByTokens ? { kind: "audio", beforeEnd: amidEnd.wait } : { kind: "audio", stallAfterBytes: 4096 },
+        { kind: "audio", beforeHeaders: earlyStart.wait, ...(isByTokens ? {} : { stallAfterBytes: 4096 }) },
+      );
+      const fate = isByTokens ? "finished" : "closed_by_client";
       const amid = new AbortController();
       const amidRequest = nextRequest();
       const response = await say(body, { signal: amid.signal });
       expect((await response.body?.getReader().read())?.done).toBe(false);
       amid.abort();
-      expect(await (await amidRequest).ended).toBe("closed_by_client");
+      amidEnd.open();
+      expect(await (await amidRequest).ended).toBe(fate);
 
       const early = new AbortController();
       const earlyRequest = nextRequest();
       const unanswered = say(body, { signal: early.signal }).catch((thrown: Error) => thrown.name);
-      const { ended } = await earlyRequest;
+      const asked = await earlyRequest;
       early.abort();
       expect(await unanswered).toBe("AbortError");
-      expect(await ended).toBe("closed_by_client");
+      expect(asked.fate).toBe("open");
+      earlyStart.open();
+      expect(await asked.ended).toBe(fate);
     },
   );
 });

@@ -103,8 +103,9 @@ test("lost first, the real event later: it takes the place of the lost one and i
   stack.processes.resume("speech a");
   expect(await broken).toBe("broken");
   await waitUntil(async () => (await records())[0]?.revision === 1, patience);
-  // Whether it hears first that its time is over or that its caller has gone is a matter of chance.
-  const outcome = expect.toBeOneOf([Outcome.FAILED, Outcome.CANCELLED]);
+  // Whether it hears first that its time is over or that its caller has gone, who then misses nothing that counts, is a
+  // matter of chance.
+  const outcome = expect.toBeOneOf([Outcome.FAILED, Outcome.SUCCEEDED]);
   await expectEnd({ state: "settled", revision: 1, cost: price, outcome });
 });
 

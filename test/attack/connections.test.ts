@@ -2,16 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Damage,
-  longestWaitMs,
-  mostResidentMib,
-  printDamages,
-  startTarget,
-  type Target,
-  underAttack,
-  unknownKey,
-} from "./target.ts";
+import { expectUnharmed, printDamages, startTarget, type Target, underAttack, unknownKey } from "./target.ts";
 
 const speech = { model: "local/flite", input: "Hello.", response_format: "pcm" };
 const synthesize = "/media.speech.v1.SpeechService/Synthesize";
@@ -180,10 +171,4 @@ async function post(path: string, key: string): Promise<number> {
   const response = await fetch(target.baseUrl + path, { method: "POST", headers, body: "{}" });
   await response.arrayBuffer();
   return response.status;
-}
-
-function expectUnharmed({ faults, waitMs, peakMib }: Damage): void {
-  expect(faults).toEqual([]);
-  expect(waitMs).toBeLessThan(longestWaitMs);
-  expect(peakMib).toBeLessThan(mostResidentMib);
 }

@@ -13,15 +13,7 @@ import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { type AccessRule, accessTable } from "../../lib/identity/access.ts";
 import { callRaw, type Protocol, type RawAnswer } from "./raw-rpc.ts";
-import {
-  longestWaitMs,
-  mostResidentMib,
-  printDamages,
-  startTarget,
-  type Target,
-  underAttack,
-  unknownKey,
-} from "./target.ts";
+import { expectUnharmed, printDamages, startTarget, type Target, underAttack, unknownKey } from "./target.ts";
 import { worstMessages } from "./worst-messages.ts";
 
 const services: readonly DescService[] = [
@@ -140,10 +132,4 @@ function unauthenticated(protocol: Protocol): string {
 /** Internal, unknown, data loss, in the words of both. */
 function isBug(error: string): boolean {
   return ["internal", "unknown", "data_loss", "13", "2", "15"].includes(error);
-}
-
-function expectUnharmed({ faults, waitMs, peakMib }: Awaited<ReturnType<typeof underAttack>>): void {
-  expect(faults).toEqual([]);
-  expect(waitMs).toBeLessThan(longestWaitMs);
-  expect(peakMib).toBeLessThan(mostResidentMib);
 }

@@ -1,17 +1,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { expect } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { startTestStandalone, type TestStandalone } from "../support/standalone.ts";
 
 /** Heap of the process that is attacked, MiB; buffers and decoded images lie outside of it. */
 const heapMib = 512;
 /** The most that it may hold in all, MiB: what docs/security.md promises. */
-export const mostResidentMib = 1024;
+const mostResidentMib = 1024;
 /**
  * The longest that a neighbour may wait for an answer that needs no work, milliseconds. What was mended held the loop
  * for seconds; the promise for one body is 50 ms, which a machine that runs other tests can't show.
  */
-export const longestWaitMs = 1500;
+const longestWaitMs = 1500;
 
 /** The process that is attacked, and the keys of whoever attacks and of whoever lives beside them. */
 export interface Target extends TestStandalone {
@@ -35,7 +36,8 @@ export interface Damage {
 export async function startTarget(env: Record<string, string> = {}): Promise<Target> {
   const standalone = await startTestStandalone({
     NODE_OPTIONS: `--max-old-space-size=${heapMib}`,
-    RATE_LIMIT_PER_MINUTE: "1000000",
+    RATE_LIMIT_PER_MINUTE: "100000",
+    ANONYMOUS_LIMIT_PER_MINUTE: "100000",
     ...env,
   });
   return { ...standalone, neighbourKey: await inferenceKeyOf(standalone) };
@@ -92,6 +94,13 @@ export function printDamages(title: string): void {
   process.stdout.write(
     `${title}: neighbour waits ms, resident MiB before and at its peak\n${lines.join("\n")}\n`,
   );
+}
+
+/** Nobody went without an answer, waited for long, or could have died with the process for want of memory. */
+export function expectUnharmed({ faults, waitMs, peakMib }: Damage): void {
+  expect(faults).toEqual([]);
+  expect(waitMs).toBeLessThan(longestWaitMs);
+  expect(peakMib).toBeLessThan(mostResidentMib);
 }
 
 function memoryMib({ child }: Target, which: "VmRSS" | "VmHWM"): number {

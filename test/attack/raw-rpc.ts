@@ -38,11 +38,19 @@ export function callRaw(rpcPort: number, call: RawCall): Promise<RawAnswer> {
 }
 
 function bodyOf({ protocol, message, gzip = false }: RawCall): Buffer {
-  const bytes = gzip ? gzipSync(message) : message;
+  const bytes = gzip ? packed(message) : message;
   if (protocol === "Connect") return bytes;
   const head = Buffer.from([gzip ? 1 : 0, 0, 0, 0, 0]);
   head.writeUInt32BE(bytes.length, 1);
   return Buffer.concat([head, bytes]);
+}
+
+const packedMessages = new WeakMap<Buffer, Buffer>();
+
+function packed(message: Buffer): Buffer {
+  const known = packedMessages.get(message) ?? gzipSync(message);
+  packedMessages.set(message, known);
+  return known;
 }
 
 function headersOf({ protocol, format, key, gzip = false }: RawCall): Record<string, string> {

@@ -94,7 +94,7 @@ test("a line has these fields", () => {
     generation_id: "gen-tts-1",
     started_at: "2030-01-01T11:59:59Z",
     ended_at: "2030-01-01T12:00:00Z",
-    tokens: { prompt: 3, completion: 2, reasoning: 1, cached_prompt: 0 },
+    tokens: { prompt: 3, completion: 2, reasoning: 1, cached_prompt: 2 },
     cost_usd: 1.5,
     cost_nano_usd: 1_500_000_000,
     key_name: "a key",

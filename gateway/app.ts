@@ -18,6 +18,7 @@ import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
 import { answerCors } from "./cors.ts";
 import { toErrorAnswer } from "./error-body.ts";
+import { createExampleModels } from "./example-models.ts";
 import { Exchange } from "./exchange.ts";
 import {
   type HttpListener,
@@ -195,7 +196,12 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     ...byokRoutes(withBodies(maxBodyBytes.providerKeys)),
     ...destinationRoutes(withBodies(maxBodyBytes.destinations)),
   ];
-  return [...rootRoutes, ...docsRoutes(settings), ...routes, openApiRoute(routes, settings)];
+  return [
+    ...rootRoutes,
+    ...docsRoutes(),
+    ...routes,
+    openApiRoute(routes, settings, createExampleModels({ speech, image, clock })),
+  ];
 }
 
 type Runnable = Pick<Route, "operation" | "path" | "access" | "handle">;

@@ -78,10 +78,10 @@ export const createProviderKeyDocument: RouteDocument = {
   body: {
     name: "ProviderKeyRequest",
     schema: providerKeyBodySchema,
-    examples: {
+    examples: () => ({
       least: { provider: "acme", key: "your-key-at-the-provider" },
       named: { provider: "acme", key: "your-key-at-the-provider", name: "Team" },
-    },
+    }),
   },
   answer: jsonAnswer("It is stored.", "ProviderKey", providerKeyAnswerSchema, { data: example }, 201),
   errors: [400, 401, 403, 409, 500],
@@ -109,7 +109,7 @@ export const updateProviderKeyDocument: RouteDocument = {
   body: {
     name: "ProviderKeyChange",
     schema: providerKeyChangeSchema,
-    examples: { disable: { disabled: true }, replace: { key: "your-new-key-at-the-provider" } },
+    examples: () => ({ disable: { disabled: true }, replace: { key: "your-new-key-at-the-provider" } }),
   },
   answer: jsonAnswer("As it is now.", "ProviderKey", providerKeyAnswerSchema, { data: example }),
   errors: [400, 401, 403, 404, 500],

@@ -17,7 +17,6 @@ describe("the environment", () => {
     });
     expect(gatewaySettings(config)).toEqual({
       creditsUrl: "http://localhost:8080/credits",
-      publicUrl: "http://localhost:8080",
       corsOrigins: [],
       maxBodyBytes: 32 << 20,
       maxInflightBodyBytes: 256 << 20,

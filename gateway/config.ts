@@ -66,8 +66,6 @@ export function readGatewayConfig(env?: NodeJS.ProcessEnv) {
 export interface GatewaySettings {
   /** Where people find out how to get credits; stands in the message of 402. */
   creditsUrl: string;
-  /** How clients reach the gateway, without a slash at its end; stands in the OpenAPI document. */
-  publicUrl: string;
   /** Origins whose pages may call; none when empty. */
   corsOrigins: readonly string[];
   /** Longest request body, bytes. */
@@ -92,7 +90,6 @@ type ListenerConfig = Pick<GatewayConfig, keyof typeof listenerSpec>;
 export function gatewaySettings(config: ListenerConfig): GatewaySettings {
   return {
     creditsUrl: config.CREDITS_URL ?? `${publicUrl(config)}/credits`,
-    publicUrl: publicUrl(config),
     corsOrigins: config.CORS_ORIGINS,
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
     // Half of the least is for all bodies but the one that the other half makes sure of (body-budget.ts).

@@ -98,7 +98,7 @@ export const createDestinationDocument: RouteDocument = {
   body: {
     name: "DestinationRequest",
     schema: createDestinationBodySchema,
-    examples: {
+    examples: () => ({
       least: { type: "webhook", name: "Our receiver", config: { url } },
       selective: {
         type: "webhook",
@@ -110,7 +110,7 @@ export const createDestinationDocument: RouteDocument = {
         },
         broadcast_generation_cost: true,
       },
-    },
+    }),
   },
   answer: answer("It is made.", 201),
   errors: [400, 401, 403, 409, 500],
@@ -138,10 +138,10 @@ export const updateDestinationDocument: RouteDocument = {
   body: {
     name: "DestinationChange",
     schema: updateDestinationBodySchema,
-    examples: {
+    examples: () => ({
       disable: { enabled: false },
       everything: { filter_rules: null, api_key_hashes: null, sampling_rate: 1 },
-    },
+    }),
   },
   answer: answer("The destination as it is now."),
   errors: [400, 401, 403, 404, 500],

@@ -87,7 +87,7 @@ export const createKeyDocument: RouteDocument = {
   body: {
     name: "KeyRequest",
     schema: createKeyBodySchema,
-    examples: {
+    examples: () => ({
       least: { name: "Website" },
       limited: {
         name: "Website",
@@ -98,7 +98,7 @@ export const createKeyDocument: RouteDocument = {
         rate_limit_per_minute: 60,
       },
       management: { name: "Back office", kind: "management" },
-    },
+    }),
   },
   answer: jsonAnswer("It is made.", "NewKey", newKeyAnswerSchema, newExample, 201),
   errors: [400, 401, 403, 409, 500],
@@ -126,7 +126,7 @@ export const updateKeyDocument: RouteDocument = {
   body: {
     name: "KeyChange",
     schema: updateKeyBodySchema,
-    examples: { disable: { disabled: true }, unlimited: { limit: null, limit_reset: null } },
+    examples: () => ({ disable: { disabled: true }, unlimited: { limit: null, limit_reset: null } }),
   },
   answer: jsonAnswer("The key as it is now.", "Key", keyAnswerSchema, example),
   errors: [400, 401, 403, 404, 409, 500],
@@ -155,7 +155,7 @@ export const rotateKeyDocument: RouteDocument = {
   body: {
     name: "KeyRotation",
     schema: rotateKeyBodySchema,
-    examples: { atOnce: {}, graceful: { grace_s: 86_400 } },
+    examples: () => ({ atOnce: {}, graceful: { grace_s: 86_400 } }),
     isOptional: true,
   },
   answer: jsonAnswer("The new key.", "NewKey", newKeyAnswerSchema, newExample, 201),

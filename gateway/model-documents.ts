@@ -6,18 +6,27 @@ import { modelListSchema, modelQueryParameters, outputModalitiesParameter } from
 import { providerListSchema } from "./provider-list.ts";
 import type { NamedSchema, ParameterDocument, RouteDocument } from "./route-document.ts";
 
-const namePart = (name: string, description: string): ParameterDocument => ({
+const namePart = (
+  name: string,
+  description: string,
+  example: NonNullable<ParameterDocument["example"]>,
+): ParameterDocument => ({
   name,
   in: "path",
   description,
   schema: Type.String({ minLength: 1 }),
+  example,
 });
 
 /** The two parts of a model's id in a path. */
 const idParameters = [
-  namePart("author", "What stands before the slash in a model's id."),
-  namePart("slug", "What stands behind it."),
+  namePart("author", "What stands before the slash in a model's id.", ({ image }) => partOf(image.model, 0)),
+  namePart("slug", "What stands behind it.", ({ image }) => partOf(image.model, 1)),
 ];
+
+function partOf(model: string, index: 0 | 1): string {
+  return model.split("/")[index] ?? "";
+}
 
 const answer = (description: string, schema: NamedSchema): RouteDocument["answer"] => ({
   description,

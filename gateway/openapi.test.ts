@@ -332,13 +332,21 @@ function send({ path, method, body, key, query = "" }: Asked, change: { body?: s
 describe("the document", () => {
   test("needs no key and names every operation of the API once", async () => {
     expect(document.openapi).toBe("3.1.0");
-    expect(document.servers).toEqual([{ url: "https://media.test/api/v1" }]);
     const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => ({ at: `${method} ${path}`, operationId })),
     );
     expect(operations.map(({ at }) => at)).toEqual(apiOperations);
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   });
+
+  test.for(["http://127.0.0.1:8080", "http://[::1]:8080", "https://proxy.test/media"])(
+    "finds its server beside itself: %s",
+    (origin) => {
+      expect(document.servers.map(({ url }) => new URL(url, `${origin}/api/v1/openapi.json`).href)).toEqual([
+        `${origin}/api/v1`,
+      ]);
+    },
+  );
 
   test("holds no reference that leads nowhere or outside", () => {
     const text = JSON.stringify(document);
@@ -369,6 +377,22 @@ describe("the document", () => {
     const { post: rotate } = document.paths["/keys/{hash}/rotate"] ?? {};
     expect(rotate?.requestBody?.required).toBe(false);
     expect(document.paths["/keys"]?.post?.requestBody?.required).toBe(true);
+  });
+
+  test("names models that are there in the examples of what makes something", () => {
+    const modelsOf = (path: string) => {
+      const { examples } = document.paths[path]?.post?.requestBody?.content["application/json"] ?? {};
+      return Object.values(examples ?? {}).map(({ value }) => (value as { model: string }).model);
+    };
+    const { id: speaks } = speechModelFixture;
+    const { id: draws } = imageModelFixture;
+    expect(modelsOf("/audio/speech")).toEqual([speaks, speaks]);
+    for (const path of ["/images", "/images/generations", "/images/edits"]) {
+      expect(modelsOf(path), path).toEqual([draws, draws]);
+    }
+    expect(document.paths["/models/{author}/{slug}"]?.get?.parameters).toMatchObject(
+      draws.split("/").map((example) => ({ example })),
+    );
   });
 
   test("has examples that keep its schemas", () => {
@@ -413,7 +437,10 @@ test("a document in which one name means two schemas is not made", () => {
     },
     handle: async () => undefined,
   });
-  const urls = { publicUrl: "https://media.test", creditsUrl: "https://media.test/credits" };
+  const urls = {
+    creditsUrl: "https://media.test/credits",
+    models: { speech: { model: "a/a", voice: "a" }, image: { model: "a/b" } },
+  };
   const schema = Type.Object({});
   expect(() => createOpenApiDocument([route(schema), route(schema)], urls)).not.toThrow();
   expect(() => createOpenApiDocument([route(schema), route(Type.Object({}))], urls)).toThrow("A");

@@ -3,6 +3,7 @@ import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { wordOfReason } from "../lib/runtime/error-code.ts";
 import { allowedStatuses, messageOfStatus } from "./error-body.ts";
 import { errorBodySchema } from "./error-schema.ts";
+import type { ExampleModels } from "./example-models.ts";
 import type { Route } from "./route.ts";
 import type { ContentDocument, NamedSchema, ParameterDocument, RouteDocument } from "./route-document.ts";
 
@@ -17,6 +18,12 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components: Readonly<Record<string, unknown>>;
 }
+
+/**
+ * The server relative to where the document lies, so that it is found by whatever name, address or path of a proxy the
+ * document was, and what tries an operation out stays with one origin.
+ */
+const servers = [{ url: `../${apiPath.split("/").at(-1)}` }];
 
 const about = `Speech and images from many providers behind one interface.
 
@@ -69,7 +76,7 @@ const exampleReasons: Readonly<Record<number, ErrorReason>> = {
 /** The OpenAPI 3.1 document of the routes that have one, with the very schemas that check their bodies. */
 export function createOpenApiDocument(
   routes: readonly Route[],
-  { publicUrl, creditsUrl }: { publicUrl: string; creditsUrl: string },
+  { creditsUrl, models }: { creditsUrl: string; models: ExampleModels },
 ): OpenApiDocument {
   const schemas: Record<string, TSchema> = { Error: errorBodySchema };
   const statuses = new Set<number>();
@@ -82,13 +89,13 @@ export function createOpenApiDocument(
     const path = route.path.slice(apiPath.length).replace(/:(\w+)/g, "{$1}");
     paths[path] = {
       ...paths[path],
-      [route.method.toLowerCase()]: toOperation(route, route.document, errors),
+      [route.method.toLowerCase()]: toOperation(route, route.document, errors, models),
     };
   }
   return {
     openapi: "3.1.0",
     info: { title: "Media gateway", version: "1", description: about },
-    servers: [{ url: publicUrl + apiPath }],
+    servers,
     paths,
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "An API key." } },
@@ -111,7 +118,12 @@ function schemasOf({ body, answer }: RouteDocument) {
   return [body, body?.form, ...schemas].filter((schema) => schema !== undefined);
 }
 
-function toOperation(route: Route, document: RouteDocument, errors: readonly number[]) {
+function toOperation(
+  route: Route,
+  document: RouteDocument,
+  errors: readonly number[],
+  models: ExampleModels,
+) {
   const { id, tag, summary, description, parameters = [], body, answer } = document;
   return {
     operationId: id,
@@ -119,20 +131,10 @@ function toOperation(route: Route, document: RouteDocument, errors: readonly num
     summary,
     description,
     security: route.access === "open" ? [] : [{ bearer: [] }],
-    ...(parameters.length === 0 ? {} : { parameters: parameters.map(toParameter) }),
-    ...(body === undefined
+    ...(parameters.length === 0
       ? {}
-      : {
-          requestBody: {
-            required: body.isOptional !== true,
-            content: {
-              "application/json": { schema: refTo(body.name), examples: toExamples(body.examples) },
-              ...(body.form === undefined
-                ? {}
-                : { "multipart/form-data": { schema: refTo(body.form.name) } }),
-            },
-          },
-        }),
+      : { parameters: parameters.map((parameter) => toParameter(parameter, models)) }),
+    ...(body === undefined ? {} : { requestBody: toRequestBody(body, models) }),
     responses: {
       [answer.status ?? 200]: {
         description: answer.description,
@@ -148,8 +150,22 @@ function toOperation(route: Route, document: RouteDocument, errors: readonly num
   };
 }
 
-function toParameter(parameter: ParameterDocument) {
-  return { ...parameter, required: parameter.in === "path" || parameter.required === true };
+function toRequestBody(body: NonNullable<RouteDocument["body"]>, models: ExampleModels) {
+  return {
+    required: body.isOptional !== true,
+    content: {
+      "application/json": { schema: refTo(body.name), examples: toExamples(body.examples(models)) },
+      ...(body.form === undefined ? {} : { "multipart/form-data": { schema: refTo(body.form.name) } }),
+    },
+  };
+}
+
+function toParameter({ example, ...parameter }: ParameterDocument, models: ExampleModels) {
+  return {
+    ...parameter,
+    required: parameter.in === "path" || parameter.required === true,
+    ...(example === undefined ? {} : { example: example(models) }),
+  };
 }
 
 function toContent({ schema, example }: ContentDocument) {

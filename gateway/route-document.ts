@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import type { ExampleModels } from "./example-models.ts";
 
 /** A schema under the name that the document's components give it. */
 export interface NamedSchema {
@@ -16,6 +17,7 @@ export interface ParameterDocument {
   readonly required?: true;
   /** How a list in the query is written: with commas. */
   readonly explode?: false;
+  readonly example?: (models: ExampleModels) => string;
 }
 
 /** One way in which a whole answer may come. */
@@ -33,7 +35,8 @@ export interface RouteDocument {
   readonly description: string;
   readonly parameters?: readonly ParameterDocument[];
   readonly body?: NamedSchema & {
-    readonly examples: Readonly<Record<string, unknown>>;
+    /** Bodies by a word for each. */
+    readonly examples: (models: ExampleModels) => Readonly<Record<string, object>>;
     /** Whether a request may come without one. */
     readonly isOptional?: true;
     /** Where it may also come as a form (multipart/form-data). */

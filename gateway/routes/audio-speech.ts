@@ -26,16 +26,10 @@ const document: RouteDocument = {
   body: {
     name: "SpeechRequest",
     schema: speechBodySchema,
-    examples: {
-      least: { model: "author/model", input: "Good morning." },
-      more: {
-        model: "author/model",
-        input: "Good morning.",
-        voice: "a-voice",
-        response_format: "pcm",
-        speed: 1.25,
-      },
-    },
+    examples: ({ speech: { model, voice } }) => ({
+      least: { model, input: "Good morning." },
+      more: { model, input: "Good morning.", voice, response_format: "pcm", speed: 1.25 },
+    }),
   },
   answer: {
     description: "The audio.",

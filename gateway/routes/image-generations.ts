@@ -63,7 +63,7 @@ const answer = (operation: ImageOperation): RouteDocument["answer"] => ({
 
 const about =
   "The same generation as POST /images in the shapes of OpenAI's clients. With `stream: true` the answer comes as events, also from providers without previews.";
-const example = { model: "author/model", prompt: "A lighthouse at dusk" };
+const prompt = "A lighthouse at dusk";
 
 const generationsDocument: RouteDocument = {
   id: "createImageGeneration",
@@ -73,10 +73,10 @@ const generationsDocument: RouteDocument = {
   body: {
     name: "ImageGenerationRequest",
     schema: generationsBodySchema,
-    examples: {
-      least: example,
-      more: { ...example, size: "1536x1024", quality: "high", stream: true, partial_images: 2 },
-    },
+    examples: ({ image: { model } }) => ({
+      least: { model, prompt },
+      more: { model, prompt, size: "1536x1024", quality: "high", stream: true, partial_images: 2 },
+    }),
   },
   answer: answer("image_generation"),
 };
@@ -89,10 +89,10 @@ const editsDocument: RouteDocument = {
   body: {
     name: "ImageEditRequest",
     schema: editsBodySchema,
-    examples: {
-      least: { ...example, images: [onePixelImage] },
-      more: { ...example, images: [onePixelImage, onePixelImage], mask: onePixelImage, size: "1024x1024" },
-    },
+    examples: ({ image: { model } }) => ({
+      least: { model, prompt, images: [onePixelImage] },
+      more: { model, prompt, images: [onePixelImage, onePixelImage], size: "1024x1024" },
+    }),
     form: { name: "ImageEditForm", schema: editsFormSchema },
   },
   answer: answer("image_edit"),

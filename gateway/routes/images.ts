@@ -23,10 +23,10 @@ const document: RouteDocument = {
   body: {
     name: "ImagesRequest",
     schema: imagesBodySchema,
-    examples: {
-      least: { model: "author/model", prompt: "A lighthouse at dusk" },
+    examples: ({ image: { model } }) => ({
+      least: { model, prompt: "A lighthouse at dusk" },
       more: {
-        model: "author/model",
+        model,
         prompt: "A lighthouse at dusk",
         aspect_ratio: "16:9",
         resolution: "2K",
@@ -35,7 +35,7 @@ const document: RouteDocument = {
         seed: 7,
         stream: true,
       },
-    },
+    }),
   },
   answer: {
     description: "The images.",

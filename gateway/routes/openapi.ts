@@ -1,5 +1,6 @@
 import Type from "typebox";
 import { sendText } from "../answer.ts";
+import type { ExampleModels } from "../example-models.ts";
 import { apiPath, createOpenApiDocument } from "../openapi.ts";
 import type { Route } from "../route.ts";
 import type { RouteDocument } from "../route-document.ts";
@@ -23,7 +24,8 @@ const document: RouteDocument = {
 /** GET /api/v1/openapi.json: the document of the given routes and of itself. */
 export function openApiRoute(
   routes: readonly Route[],
-  urls: { publicUrl: string; creditsUrl: string },
+  { creditsUrl }: { creditsUrl: string },
+  exampleModels: () => Promise<ExampleModels>,
 ): Route {
   const route: Route = {
     method: "GET",
@@ -31,8 +33,15 @@ export function openApiRoute(
     operation: "unrouted",
     access: "open",
     document,
-    handle: (exchange) => sendText(exchange, 200, text, { "content-type": "application/json" }),
+    async handle(exchange) {
+      const models = await exampleModels();
+      if (models !== written?.models) {
+        const document = createOpenApiDocument([...routes, route], { creditsUrl, models });
+        written = { models, text: JSON.stringify(document) };
+      }
+      await sendText(exchange, 200, written.text, { "content-type": "application/json" });
+    },
   };
-  const text = JSON.stringify(createOpenApiDocument([...routes, route], urls));
+  let written: { readonly models: ExampleModels; readonly text: string } | undefined;
   return route;
 }

@@ -13,7 +13,8 @@ import {
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { filterLogics } from "./destination-answer.ts";
 import { freeObjectIssues } from "./generation-fields.ts";
-import { compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
+import { bodyRules, compileCheck, type JsonObject, maxBodyElements, withoutNulls } from "./json-body.ts";
+import { namePattern, nameWords } from "./name-schema.ts";
 import { stringEnum } from "./string-enum.ts";
 
 const maxConfigBytes = 65_536;
@@ -23,27 +24,40 @@ const config = Type.Object(
   {},
   {
     additionalProperties: Type.Unknown(),
-    description: "The type's own settings, `headers` among them; at most 64 KiB.",
+    maxProperties: maxBodyElements,
+    description: "The type's own settings, `headers` among them; at most 64 KiB, on at most 20 levels.",
   },
 );
 
-const name = Type.String({ minLength: 1, maxLength: 256, description: "A name for people." });
+const name = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: namePattern,
+  description: "A name for people.",
+});
+const patternWords = { name: nameWords, "api_key_hashes.*": "must be 64 hex characters" };
+
+const textFields = ["model", "provider", "session_id", "user_id", "api_key_name"];
+const numberFields = ["total_cost", "total_tokens", "prompt_tokens", "completion_tokens"];
+const anyOperators = ["equals", "not_equals", "exists", "not_exists"];
+const textOperators = ["contains", "not_contains", "starts_with", "ends_with"];
+const numberOperators = ["gt", "gte", "lt", "lte"];
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
 const rule = Type.Object({
-  field: Type.String({
-    description:
-      "model, provider, session_id, user_id or api_key_name; total_cost (USD), total_tokens, prompt_tokens or completion_tokens.",
+  field: stringEnum([...textFields, ...numberFields], {
+    description: `Texts: ${textFields.join(", ")}. Numbers: ${numberFields.join(", ")}; \`total_cost\` is in USD.`,
   }),
-  operator: Type.String({
-    description:
-      "equals, not_equals, exists or not_exists; of texts also contains, not_contains, starts_with or ends_with; of numbers also gt, gte, lt or lte.",
+  operator: stringEnum([...anyOperators, ...textOperators, ...numberOperators], {
+    description: `Of texts only: ${textOperators.join(", ")}. Of numbers only: ${numberOperators.join(", ")}.`,
   }),
   value: Type.Optional(
     Type.Unsafe<string | number | null>({
       type: ["string", "number", "null"],
-      description: "A text or a number, as the field is; none with exists and not_exists.",
+      minLength: 1,
+      maxLength: 256,
+      description: "A text or a number, as the field is; none, or null, with exists and not_exists.",
     }),
   ),
 });
@@ -77,7 +91,7 @@ const fields = {
     }),
   ),
   api_key_hashes: orNull(
-    Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
+    Type.Array(Type.String({ pattern: "^[0-9a-fA-F]{64}$" }), { minItems: 1, maxItems: 100 }),
     "array",
     "Only events of these keys, by SHA-256; null: of all.",
   ),
@@ -88,22 +102,28 @@ const fields = {
 };
 
 /** The body of POST /observability/destinations. Unknown fields are ignored; null counts as absent. */
-export const createDestinationBodySchema = Type.Object({
-  type: Type.String({ minLength: 1, maxLength: 64, description: "Such as `webhook`." }),
-  name,
-  config,
-  ...fields,
-});
+export const createDestinationBodySchema = Type.Object(
+  {
+    type: Type.String({ minLength: 1, maxLength: 64, description: "Such as `webhook`." }),
+    name,
+    config,
+    ...fields,
+  },
+  bodyRules,
+);
 
 /** The body of PATCH /observability/destinations/{id}: what is absent stays as it is. */
-export const updateDestinationBodySchema = Type.Object({
-  name: Type.Optional(name),
-  config: Type.Optional(config),
-  ...fields,
-});
+export const updateDestinationBodySchema = Type.Object(
+  {
+    name: Type.Optional(name),
+    config: Type.Optional(config),
+    ...fields,
+  },
+  bodyRules,
+);
 
-const checkCreate = compileCheck(createDestinationBodySchema);
-const checkUpdate = compileCheck(updateDestinationBodySchema);
+const checkCreate = compileCheck(createDestinationBodySchema, patternWords);
+const checkUpdate = compileCheck(updateDestinationBodySchema, patternWords);
 /** Members whose null says something; elsewhere null counts as absent. */
 const clearable: readonly string[] = ["api_key_hashes", "filter_rules"];
 

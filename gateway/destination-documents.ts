@@ -60,7 +60,7 @@ const pageParameters = [
     name: "offset",
     in: "query",
     description: "How many to skip.",
-    schema: Type.Integer({ minimum: 0, default: 0 }),
+    schema: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
   },
   {
     name: "limit",

@@ -179,19 +179,18 @@ describe("a destination", () => {
   });
 
   test("names faults as the interface does", async () => {
-    const rule = { field: "output", operator: "contains", value: "x" };
+    const rule = { field: "total_cost", operator: "contains", value: 1 };
     const body = {
       type: "plain",
-      name: " ",
+      name: "a",
       config: { url: "http://10.0.0.1/" },
-      api_key_hashes: ["x"],
       filter_rules: { groups: [{ rules: [rule] }] },
     };
     const response = await call("POST", collection, body);
     const { error } = (await response.json()) as { error: { metadata: { issues: { path: string }[] } } };
     expect([response.status, error.metadata.issues.map(({ path }) => path).sort()]).toEqual([
       400,
-      ["api_key_hashes.0", "filter_rules.groups.0.rules.0.field", "name", "config.url"].sort(),
+      ["config.url", "filter_rules.groups.0.rules.0.operator"],
     ]);
   });
 });

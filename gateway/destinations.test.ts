@@ -290,9 +290,15 @@ describe("a body", () => {
     ],
     [
       "a value of another kind",
-      rules({ field: "a", operator: "b", value: {} }),
+      rules({ field: "model", operator: "equals", value: {} }),
       ["filter_rules.groups.0.rules.0.value"],
     ],
+    [
+      "words that no rule has",
+      rules({ field: "output", operator: "like", value: "x" }),
+      ["field", "operator"].map((n) => `filter_rules.groups.0.rules.0.${n}`),
+    ],
+    ["what is no key's hash", { api_key_hashes: ["ab".repeat(32), "x"] }, ["api_key_hashes.1"]],
     [
       "another logic",
       { filter_rules: { groups: [{ logic: "xor", rules: [] }] } },

@@ -6,7 +6,7 @@ import {
   ProviderSort,
 } from "../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError, type Issue } from "../lib/runtime/domain-error.ts";
-import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
+import { isObject, type JsonObject, maxBodyElements, withoutNulls } from "./json-body.ts";
 import { stringEnum } from "./string-enum.ts";
 
 /** The longest text of a request, bytes: longer than any model takes. */
@@ -23,7 +23,13 @@ const slugs = (description: string) =>
   Type.Optional(Type.Array(Type.String({ maxLength: maxSlugLength }), { maxItems: maxSlugs, description }));
 
 const freeObject = (description: string) =>
-  Type.Object({}, { additionalProperties: Type.Unknown(), description });
+  Type.Object({}, { additionalProperties: Type.Unknown(), maxProperties: maxBodyElements, description });
+
+/** Of labels: the database in which they end has no text that holds U+0000. */
+export const labelPattern = "^[^\\u0000]*$";
+
+const label = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 256, pattern: labelPattern, description }));
 
 const providerSchema = Type.Object(
   {
@@ -46,24 +52,25 @@ const providerSchema = Type.Object(
         {
           additionalProperties: freeObject("Parameters by the provider's own names."),
           maxProperties: maxSlugs,
-          description: "Passed through to the named provider alone; at most 64 KiB.",
+          description: "Passed through to the named provider alone; at most 64 KiB, on at most 20 levels.",
         },
       ),
     ),
   },
-  { description: "Steers which endpoint serves, and what is passed through to it." },
+  {
+    description:
+      "Steers which endpoint serves, and what is passed through to it. Null counts as absent in it, too.",
+  },
 );
 
 /** The fields that every generation takes, speech and images alike, as members of a JSON Schema object. */
 export const generationFields = {
   provider: Type.Optional(providerSchema),
-  user: Type.Optional(
-    Type.String({ maxLength: 256, description: "Your own end user; kept with the usage record." }),
+  user: label("Your own end user; kept with the usage record."),
+  session_id: label("Groups requests; kept with the usage record."),
+  trace: Type.Optional(
+    freeObject("Kept with the usage record; at most 16 KiB, on at most 20 levels, and without U+0000."),
   ),
-  session_id: Type.Optional(
-    Type.String({ maxLength: 256, description: "Groups requests; kept with the usage record." }),
-  ),
-  trace: Type.Optional(freeObject("Kept with the usage record; at most 16 KiB.")),
 };
 
 type ProviderBody = Static<typeof providerSchema>;

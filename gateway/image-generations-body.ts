@@ -9,19 +9,26 @@ import {
 } from "../gen/media/image/v1/image_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { FormBody, FormFile } from "./form-body.ts";
-import { checkFreeFields, checkText, generationFields, withoutFieldNulls } from "./generation-fields.ts";
+import {
+  checkFreeFields,
+  checkText,
+  generationFields,
+  labelPattern,
+  withoutFieldNulls,
+} from "./generation-fields.ts";
 import { fromFormFields } from "./image-form-fields.ts";
 import {
   type BodyImages,
   enumOf,
   imagesBodySchema,
+  imageUrlSchema,
   protoBackgrounds,
   protoFormats,
   sizeWords,
   toCommon,
   toReference,
 } from "./images-body.ts";
-import { compileCheck, isObject, type JsonObject } from "./json-body.ts";
+import { bodyRules, compileCheck, isObject, type JsonObject } from "./json-body.ts";
 import type { WireNames } from "./service-error.ts";
 import { stringEnum } from "./string-enum.ts";
 
@@ -72,7 +79,11 @@ const lookFields = {
     stringEnum(["b64_json"], { description: "Images are never kept, so there is no `url` of them." }),
   ),
   safety_identifier: Type.Optional(
-    Type.String({ maxLength: 256, description: "Takes the place of `user`." }),
+    Type.String({
+      maxLength: 256,
+      pattern: labelPattern,
+      description: "Takes the place of `user`.",
+    }),
   ),
   seed,
   size: Type.Optional(
@@ -93,28 +104,30 @@ const editFields = {
 
 const maskDescription =
   "A PNG of the first image's size whose transparent parts are drawn anew. Models without masks refuse it.";
-const imageUrl = Type.Object({
-  image_url: Type.String({ minLength: 1, description: "`data:image/…;base64,…`, or an http or https URL." }),
-});
+const imageUrl = Type.Object({ image_url: imageUrlSchema });
 
 /** The body of POST /images/generations. Unknown fields are ignored; null counts as absent. */
-export const generationsBodySchema = Type.Object(lookFields);
+export const generationsBodySchema = Type.Object(lookFields, bodyRules);
 
 /** The members of a body of POST /images/edits that hold images. */
 export const editsImagesMembers: readonly string[] = ["images", "image", "mask"];
 
 /** The body of POST /images/edits as JSON. */
-export const editsBodySchema = Type.Object({
-  ...editFields,
-  images: Type.Array(imageUrl, {
-    minItems: 1,
-    maxItems: maxReferences,
-    description: "Images to start from: PNG, JPEG or WebP, at most 20 MiB each.",
-  }),
-  mask: Type.Optional(Type.Object(imageUrl.properties, { description: maskDescription })),
-});
+export const editsBodySchema = Type.Object(
+  {
+    ...editFields,
+    images: Type.Array(imageUrl, {
+      minItems: 1,
+      maxItems: maxReferences,
+      description: "Images to start from: PNG, JPEG or WebP, at most 20 MiB each.",
+    }),
+    mask: Type.Optional(Type.Object(imageUrl.properties, { description: maskDescription })),
+  },
+  bodyRules,
+);
 
-const file = (description: string) => Type.String({ contentMediaType: "image/*", description });
+const file = (description: string) =>
+  Type.String({ format: "binary", contentMediaType: "image/*", description });
 
 /** The body of POST /images/edits as a form. */
 export const editsFormSchema = Type.Object({

@@ -17,10 +17,11 @@ import {
   checkFreeFields,
   checkText,
   generationFields,
+  maxTextBytes,
   toProtoPreferences,
   withoutFieldNulls,
 } from "./generation-fields.ts";
-import { compileCheck, type JsonObject } from "./json-body.ts";
+import { bodyRules, compileCheck, type JsonObject } from "./json-body.ts";
 import { stringEnum } from "./string-enum.ts";
 
 /** Longer than any name in a catalogue. */
@@ -53,11 +54,16 @@ const protoResolutions = {
   "4K": ImageResolution.IMAGE_RESOLUTION_4K,
 } as const;
 
+/** The URL of an image to start from. */
+export const imageUrlSchema = Type.String({
+  pattern: String.raw`^\s*([Dd][Aa][Tt][Aa]|[Hh][Tt][Tt][Pp][Ss]?):`,
+  description: "`data:image/…;base64,…`, or an http or https URL of at most 8,192 characters.",
+});
+const urlWords = "is no data, http or https URL";
+
 const referenceSchema = Type.Object({
   type: stringEnum(["image_url"]),
-  image_url: Type.Object({
-    url: Type.String({ minLength: 1, description: "`data:image/…;base64,…`, or an http or https URL." }),
-  }),
+  image_url: Type.Object({ url: imageUrlSchema }),
 });
 
 /** An optional member of a body that is one of an enum's table, in its order. */
@@ -66,59 +72,66 @@ export function enumOf<T extends object>(table: T, description: string) {
 }
 
 /** The body of POST /images. Unknown fields are ignored; null counts as absent. */
-export const imagesBodySchema = Type.Object({
-  model: Type.String({ minLength: 1, description: "`<provider>/<model_name>`." }),
-  prompt: Type.String({ minLength: 1, description: "What to draw." }),
-  aspect_ratio: Type.Optional(
-    stringEnum(
-      [
-        ...["1:1", "1:2", "1:4", "1:8", "2:1", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1"],
-        ...["9:16", "16:9", "9:19.5", "19.5:9", "9:20", "20:9", "9:21", "21:9", "auto"],
-      ],
-      { description: "Default auto. A provider takes the nearest ratio that it supports." },
+export const imagesBodySchema = Type.Object(
+  {
+    model: Type.String({ minLength: 1, description: "`<provider>/<model_name>`." }),
+    prompt: Type.String({
+      minLength: 1,
+      maxLength: maxTextBytes,
+      description: "What to draw: at most 384 KiB in UTF-8, and what the model takes.",
+    }),
+    aspect_ratio: Type.Optional(
+      stringEnum(
+        [
+          ...["1:1", "1:2", "1:4", "1:8", "2:1", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1"],
+          ...["9:16", "16:9", "9:19.5", "19.5:9", "9:20", "20:9", "9:21", "21:9", "auto"],
+        ],
+        { description: "Default auto. A provider takes the nearest ratio that it supports." },
+      ),
     ),
-  ),
-  background: enumOf(protoBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
-  input_references: Type.Optional(
-    Type.Array(referenceSchema, {
-      maxItems: 16,
-      description: "Images to start from: PNG, JPEG or WebP, at most 20 MiB each.",
-    }),
-  ),
-  n: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 10,
-      description: "How many images; default 1. A provider that makes single images refuses more.",
-    }),
-  ),
-  output_compression: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 100, description: "For webp and jpeg; ignored elsewhere." }),
-  ),
-  output_format: enumOf(protoFormats, "Default png."),
-  quality: enumOf(protoQualities, "Default auto; ignored where the provider has no control."),
-  resolution: enumOf(protoResolutions, "A tier of pixels; the pixels are derived per provider."),
-  seed: Type.Optional(
-    Type.Integer({
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: "Same seed and parameters should give the same image; not guaranteed by all providers.",
-    }),
-  ),
-  size: Type.Optional(
-    Type.String({
-      pattern: "^(512|1K|2K|4K|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$",
-      description:
-        "A tier, equal to `resolution`, or `<width>x<height>` in pixels, which `resolution` and `aspect_ratio` must not contradict.",
-    }),
-  ),
-  stream: Type.Optional(
-    Type.Boolean({
-      description: "Whether previews are wanted as events; ignored by providers without native streaming.",
-    }),
-  ),
-  ...generationFields,
-});
+    background: enumOf(protoBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
+    input_references: Type.Optional(
+      Type.Array(referenceSchema, {
+        maxItems: 16,
+        description: "Images to start from: PNG, JPEG or WebP, at most 20 MiB each.",
+      }),
+    ),
+    n: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10,
+        description: "How many images; default 1. A provider that makes single images refuses more.",
+      }),
+    ),
+    output_compression: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 100, description: "For webp and jpeg; ignored elsewhere." }),
+    ),
+    output_format: enumOf(protoFormats, "Default png."),
+    quality: enumOf(protoQualities, "Default auto; ignored where the provider has no control."),
+    resolution: enumOf(protoResolutions, "A tier of pixels; the pixels are derived per provider."),
+    seed: Type.Optional(
+      Type.Integer({
+        minimum: Number.MIN_SAFE_INTEGER,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "Same seed and parameters should give the same image; not guaranteed by all providers.",
+      }),
+    ),
+    size: Type.Optional(
+      Type.String({
+        pattern: "^(512|1K|2K|4K|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$",
+        description:
+          "A tier, equal to `resolution`, or `<width>x<height>` in pixels, which `resolution` and `aspect_ratio` must not contradict.",
+      }),
+    ),
+    stream: Type.Optional(
+      Type.Boolean({
+        description: "Whether previews are wanted as events; ignored by providers without native streaming.",
+      }),
+    ),
+    ...generationFields,
+  },
+  bodyRules,
+);
 
 type ImagesBody = Static<typeof imagesBodySchema>;
 
@@ -126,7 +139,10 @@ type ImagesBody = Static<typeof imagesBodySchema>;
 export const sizeWords =
   "must be 512, 1K, 2K or 4K, or a width and a height in pixels with a small x between, such as 1024x1024";
 
-const check = compileCheck(imagesBodySchema, { size: sizeWords });
+const check = compileCheck(imagesBodySchema, {
+  size: sizeWords,
+  "input_references.*.image_url.url": urlWords,
+});
 
 /** What data URLs that were taken out of a body came to, by the texts that stand in their place. */
 export type BodyImages = ReadonlyMap<string, DataUrlContent>;
@@ -191,7 +207,7 @@ function toLook(fields: ImagesBody) {
 export function toReference(url: string, path: string, images: BodyImages): ReferenceImage {
   const image = images.get(url) ?? (isDataUrl(url) ? parseImageDataUrl(url) : undefined);
   if (image === undefined) {
-    if (!isRemoteUrl(url)) throw DomainError.invalid([{ path, message: "is no data, http or https URL" }]);
+    if (!isRemoteUrl(url)) throw DomainError.invalid([{ path, message: urlWords }]);
     return create(ReferenceImageSchema, { source: { case: "url", value: url } });
   }
   const { bytes, problem } = image;

@@ -12,6 +12,16 @@ const surrogateEscape = /\\u[dD][89a-fA-F]/;
 const maxPathLength = 200;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
+/** How many members and items a body may have in all: far more than any use of a route has. */
+export const maxBodyElements = 1024;
+
+/** What holds of every JSON body, as options of its schema. */
+export const bodyRules = {
+  maxProperties: maxBodyElements,
+  description:
+    "Unknown members are ignored. Null counts as absent, unless a member's schema gives null a meaning of its own.",
+} as const;
+
 /** A JSON object as a request brings it. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -98,14 +108,22 @@ export function compileCheck<S extends TSchema>(
     if (validator.Check(value)) return value as Static<S>;
     const oversize = findOversize(schema, value);
     if (oversize !== undefined) throw DomainError.invalid([oversize]);
-    throw DomainError.invalid(validator.Errors(value).flatMap((error) => toIssues(error, patternWords)));
+    throw DomainError.invalid(issuesOf(validator.Errors(value), patternWords));
   };
 }
 
-/** What to say, by path, in place of a pattern that a text does not match. */
+/** What to say, by path, of a text that is not as it must be, however long; `*` stands for the place in a list. */
 export type PatternWords = Readonly<Record<string, string>>;
 
+const keywordsOfTexts: readonly string[] = ["pattern", "format", "minLength"];
+
 type SchemaError = ReturnType<ReturnType<typeof Compile<TSchema>>["Errors"]>[number];
+
+/** Each issue once: a text may miss its pattern and its format for the same reason. */
+function issuesOf(errors: readonly SchemaError[], patternWords: PatternWords): readonly Issue[] {
+  const issues = errors.flatMap((error) => toIssues(error, patternWords));
+  return [...new Map(issues.map((issue) => [JSON.stringify(issue), issue])).values()];
+}
 
 function toIssues(error: SchemaError, patternWords: PatternWords): readonly Issue[] {
   const path = dottedPath(error.instancePath);
@@ -117,13 +135,15 @@ function toIssues(error: SchemaError, patternWords: PatternWords): readonly Issu
       }));
     case "enum":
       return [{ path, message: `must be one of ${error.params.allowedValues.map(String).join(", ")}` }];
-    case "pattern":
-      return [{ path, message: patternWords[path] ?? error.message }];
     case "additionalProperties":
       // Said of a map whose members have faults; each of them has an issue of its own.
       return [];
-    default:
-      return [{ path, message: error.message }];
+    default: {
+      const words = keywordsOfTexts.includes(error.keyword)
+        ? patternWords[path.replace(/\b\d+\b/g, "*")]
+        : undefined;
+      return [{ path, message: words ?? error.message }];
+    }
   }
 }
 

@@ -10,8 +10,9 @@ import {
   UpdateKeyRequestSchema,
 } from "../gen/media/account/v1/key_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
+import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
 import { keyKinds, keyScopes, limitResets, wordsOf } from "./key-answer.ts";
+import { namePattern, nameWords } from "./name-schema.ts";
 import { nullableEnum, nullableInteger, nullableNumber, nullableString } from "./nullable-schema.ts";
 import type { WireNames } from "./service-error.ts";
 import { stringEnum } from "./string-enum.ts";
@@ -27,7 +28,14 @@ const maxGraceS = 30 * 24 * 60 * 60;
 /** What the service calls otherwise. */
 export const keyWireNames: WireNames = { limit_nano_usd: "limit", member_id: "creator_user_id" };
 
-const name = Type.String({ minLength: 1, maxLength: maxNameLength, description: "A name for people." });
+const name = Type.String({
+  minLength: 1,
+  maxLength: maxNameLength,
+  pattern: namePattern,
+  description: "A name for people.",
+});
+const instantWords = "must be an instant in UTC such as 2027-12-31T23:59:59Z";
+const patternWords = { name: nameWords, expires_at: instantWords };
 
 const limitSchema = Type.Object({
   limit: Type.Optional(
@@ -51,7 +59,9 @@ const limitSchema = Type.Object({
   expires_at: Type.Optional(
     nullableString({
       format: "date-time",
-      description: "From when it is refused, ISO 8601 in UTC, to the millisecond; null: never.",
+      pattern: String.raw`(Z|\+00:00)$`,
+      description:
+        "From when it is refused, ISO 8601 in UTC, to the millisecond, before the year 10000; of a new key in the future; null: never.",
     }),
   ),
   rate_limit_per_minute: Type.Optional(
@@ -59,7 +69,7 @@ const limitSchema = Type.Object({
       minimum: 1,
       maximum: maxRateLimitPerMinute,
       description:
-        "Requests a minute, at most the operator's ceiling; null: the operator's default. Inference keys only.",
+        "Requests a minute; refused above the operator's ceiling; null: the operator's default. Inference keys only.",
     }),
   ),
 });
@@ -68,47 +78,56 @@ const limitSchema = Type.Object({
 const clearable: readonly string[] = ["limit", "limit_reset", "expires_at", "rate_limit_per_minute"];
 
 /** The body of POST /keys. Unknown fields are ignored; null counts as absent. */
-export const createKeyBodySchema = Type.Object({
-  name,
-  kind: Type.Optional(stringEnum(wordsOf(keyKinds), { description: "Default inference." })),
-  scopes: Type.Optional(
-    Type.Array(stringEnum(wordsOf(keyScopes)), {
-      minItems: 1,
-      maxItems: wordsOf(keyScopes).length,
-      description: "What it may generate; default everything. Not for management keys.",
-    }),
-  ),
-  ...limitSchema.properties,
-  creator_user_id: Type.Optional(
-    nullableString({
-      minLength: 1,
-      description: "The organization's member it is for; default the calling key's own.",
-    }),
-  ),
-});
+export const createKeyBodySchema = Type.Object(
+  {
+    name,
+    kind: Type.Optional(stringEnum(wordsOf(keyKinds), { description: "Default inference." })),
+    scopes: Type.Optional(
+      Type.Array(stringEnum(wordsOf(keyScopes)), {
+        minItems: 1,
+        maxItems: wordsOf(keyScopes).length,
+        description: "What it may generate; default everything. Not for management keys.",
+      }),
+    ),
+    ...limitSchema.properties,
+    creator_user_id: Type.Optional(
+      nullableString({
+        format: "uuid",
+        description: "The organization's member it is for; default the calling key's own.",
+      }),
+    ),
+  },
+  bodyRules,
+);
 
 /** The body of PATCH /keys/{hash}: what is absent stays as it is. */
-export const updateKeyBodySchema = Type.Object({
-  name: Type.Optional(name),
-  disabled: Type.Optional(
-    Type.Boolean({ description: "Whether it is refused; holds everywhere within 5 s." }),
-  ),
-  ...limitSchema.properties,
-});
+export const updateKeyBodySchema = Type.Object(
+  {
+    name: Type.Optional(name),
+    disabled: Type.Optional(
+      Type.Boolean({ description: "Whether it is refused; holds everywhere within 5 s." }),
+    ),
+    ...limitSchema.properties,
+  },
+  bodyRules,
+);
 
 /** The body of POST /keys/{hash}/rotate. */
-export const rotateKeyBodySchema = Type.Object({
-  grace_s: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: maxGraceS,
-      description: "How long the old key still works, seconds; default 0: it is refused within 5 s.",
-    }),
-  ),
-});
+export const rotateKeyBodySchema = Type.Object(
+  {
+    grace_s: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxGraceS,
+        description: "How long the old key still works, seconds; default 0: it is refused within 5 s.",
+      }),
+    ),
+  },
+  bodyRules,
+);
 
-const checkCreate = compileCheck(createKeyBodySchema);
-const checkUpdate = compileCheck(updateKeyBodySchema);
+const checkCreate = compileCheck(createKeyBodySchema, patternWords);
+const checkUpdate = compileCheck(updateKeyBodySchema, patternWords);
 const checkRotate = compileCheck(rotateKeyBodySchema);
 
 /** The request that a body of POST /keys stands for. Throws invalid_body with its issues. */
@@ -153,7 +172,7 @@ function readLimits(fields: LimitFields) {
   }
   const expiresMs = expires_at == null ? undefined : parseUtcInstant(expires_at);
   if (expires_at != null && expiresMs === undefined) {
-    issues.push({ path: "expires_at", message: "must be an instant in UTC such as 2027-12-31T23:59:59Z" });
+    issues.push({ path: "expires_at", message: instantWords });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
   return defined({

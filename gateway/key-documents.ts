@@ -44,7 +44,7 @@ const hashParameter = {
   name: "hash",
   in: "path",
   description: "SHA-256 of the key, 64 hex characters.",
-  schema: Type.String(),
+  schema: Type.String({ pattern: "^[0-9a-fA-F]{64}$" }),
 } as const;
 
 /** What the OpenAPI document says of GET /keys. */

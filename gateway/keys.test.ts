@@ -244,7 +244,7 @@ describe("a new key", () => {
         include_byok_in_limit: true,
         expires_at: "2031-01-01T00:00:00+00:00",
         rate_limit_per_minute: 7,
-        creator_user_id: "member-2",
+        creator_user_id: "3b1f0d5e-8a5c-4f57-9a43-0d5f7f1c2e11",
       },
       {
         name: "ä",
@@ -255,7 +255,7 @@ describe("a new key", () => {
         includeByokInLimit: true,
         expiresAt: timestampFromMs(Date.UTC(2031, 0, 1)),
         rateLimitPerMinute: 7,
-        memberId: "member-2",
+        memberId: "3b1f0d5e-8a5c-4f57-9a43-0d5f7f1c2e11",
       },
     ],
     ["a limit of 0", { name: "a", limit: 0 }, { name: "a", limitNanoUsd: 0n }],
@@ -284,7 +284,11 @@ describe("a new key", () => {
     [{ name: "a", rate_limit_per_minute: 0 }, ["rate_limit_per_minute"]],
     [{ name: "a", rate_limit_per_minute: 1.5 }, ["rate_limit_per_minute"]],
     [{ name: "a", creator_user_id: "" }, ["creator_user_id"]],
-    [{ name: "a", limit: 0.1234567891, expires_at: "2031-01-01T00:00:00.1+00:01" }, ["limit", "expires_at"]],
+    [{ name: "a", expires_at: "2031-01-01T00:00:00.1+00:01" }, ["expires_at"]],
+    [{ name: "a\n" }, ["name"]],
+    [{ name: "\u3000" }, ["name"]],
+    [{ name: "a", creator_user_id: "member" }, ["creator_user_id"]],
+    [{ name: "a", limit: 0.1234567891, expires_at: "2031-06-30T23:59:60Z" }, ["limit", "expires_at"]],
   ] as const)("is refused for %j", async ([body, paths]) => {
     expect(await faultsOf(await call("POST", "/keys", body))).toEqual(paths);
     expect(asked).toEqual([]);

@@ -44,7 +44,8 @@ export async function parseLargeJsonBody(
   imagesMembers: readonly string[],
 ): Promise<LargeJson> {
   checkJsonHeaders(headers);
-  const prefix = randomUUID();
+  // In the place of a URL it is one.
+  const prefix = `data:${randomUUID()}`;
   const value = parseJsonObject(withoutLongStrings(body, longStrings, prefix));
   const images = new Map<string, DataUrlContent>();
   const texts = new Map<string, string>();

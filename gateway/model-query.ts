@@ -38,7 +38,7 @@ export const outputModalitiesParameter: ParameterDocument = {
   name: "output_modalities",
   in: "query",
   description: "Only models that give any of these; all without it, and with `all`.",
-  schema: Type.Array(stringEnum(modalities)),
+  schema: Type.Array(stringEnum(modalities), { minItems: 1 }),
   explode: false,
 };
 

@@ -31,7 +31,8 @@ Send \`Authorization: Bearer <API key>\` with every request. Inference keys of s
 any key may list models and look up what its account generated. Management keys see activity and credits and manage keys,
 provider keys and destinations; they generate nothing. Every answer carries \`X-Request-Id\`: yours, if you sent a valid one.
 
-Unknown fields of a body are ignored and null counts as absent. Errors have one shape; \`error.code\` is the HTTP status
+Unknown fields of a body are ignored and null counts as absent, unless the field's schema gives null a meaning. A body
+has at most 1,024 members and items in all, on at most 64 levels. No text has half of a surrogate pair. Errors have one shape; \`error.code\` is the HTTP status
 and \`error.metadata.reason\` a word of a closed list.`;
 
 const headers = {

@@ -9,7 +9,8 @@ import {
 } from "../gen/media/account/v1/provider_key_pb.ts";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
+import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "./json-body.ts";
+import { nameWords, optionalNamePattern } from "./name-schema.ts";
 import { nullableEnum, nullableString } from "./nullable-schema.ts";
 import type { WireNames } from "./service-error.ts";
 import { formatInstant } from "./utc-instant.ts";
@@ -21,11 +22,17 @@ const maxNameLength = 256;
 /** What the service calls otherwise. */
 export const providerKeyWireNames: WireNames = { provider_slug: "provider", secret: "key" };
 
-const name = nullableString({ maxLength: maxNameLength, description: "A name for people; null: none." });
+const name = nullableString({
+  maxLength: maxNameLength,
+  pattern: optionalNamePattern,
+  description: "A name for people; null or empty: none.",
+});
+const patternWords = { name: nameWords, key: "must be visible ASCII characters without blanks" };
 const disabled = Type.Boolean({ description: "Whether it is left unused." });
 const key = Type.String({
   minLength: 1,
   maxLength: maxSecretLength,
+  pattern: String.raw`^[\x21-\x7e]+$`,
   description: "Your key at the provider; kept sealed, never shown again.",
 });
 
@@ -62,21 +69,27 @@ const fixedOptions = {
 };
 
 /** The body of POST /byok. Unknown fields are ignored; null counts as absent. */
-export const providerKeyBodySchema = Type.Object({
-  provider: Type.String({ minLength: 1, maxLength: maxSlugLength, description: "The provider's slug." }),
-  key,
-  name: Type.Optional(name),
-  disabled: Type.Optional(disabled),
-  ...fixedOptions,
-});
+export const providerKeyBodySchema = Type.Object(
+  {
+    provider: Type.String({ minLength: 1, maxLength: maxSlugLength, description: "The provider's slug." }),
+    key,
+    name: Type.Optional(name),
+    disabled: Type.Optional(disabled),
+    ...fixedOptions,
+  },
+  bodyRules,
+);
 
 /** The body of PATCH /byok/{id}: what is absent stays as it is. */
-export const providerKeyChangeSchema = Type.Object({
-  key: Type.Optional(key),
-  name: Type.Optional(name),
-  disabled: Type.Optional(disabled),
-  ...fixedOptions,
-});
+export const providerKeyChangeSchema = Type.Object(
+  {
+    key: Type.Optional(key),
+    name: Type.Optional(name),
+    disabled: Type.Optional(disabled),
+    ...fixedOptions,
+  },
+  bodyRules,
+);
 
 const providerKeySchema = Type.Object({
   id: Type.String({ format: "uuid" }),
@@ -99,8 +112,8 @@ export const providerKeyListSchema = Type.Object({
   total_count: Type.Integer({ minimum: 0, description: "How many there are on all pages." }),
 });
 
-const checkCreate = compileCheck(providerKeyBodySchema);
-const checkChange = compileCheck(providerKeyChangeSchema);
+const checkCreate = compileCheck(providerKeyBodySchema, patternWords);
+const checkChange = compileCheck(providerKeyChangeSchema, patternWords);
 
 /** The request that a body of POST /byok stands for. Throws invalid_body with its issues. */
 export function toCreateProviderKeyRequest(body: JsonObject): CreateProviderKeyRequest {

@@ -1,14 +1,11 @@
 import { JsonBounds, type JsonBoundsOptions } from "../lib/limits/json-bounds.ts";
 import { type BodyLimits, receiveBody } from "./body-arrival.ts";
 import type { Exchange } from "./exchange.ts";
-import { type JsonObject, parseJsonBody } from "./json-body.ts";
+import { type JsonObject, maxBodyElements, parseJsonBody } from "./json-body.ts";
 import { type LargeJson, longStringBytes, parseLargeJsonBody } from "./large-json.ts";
 
-/**
- * What a JSON body may hold, known fields or not: far more than any use of a route has, and so little that nothing
- * that is made of it takes much.
- */
-const bounds: JsonBoundsOptions = { maxElements: 1024, maxDepth: 64, maxKeyBytes: 4096 };
+/** What a JSON body may hold, known fields or not: so little that nothing that is made of it takes much. */
+const bounds: JsonBoundsOptions = { maxElements: maxBodyElements, maxDepth: 64, maxKeyBytes: 4096 };
 
 /**
  * The JSON object that a request's body holds, which is scanned while it arrives. Throws what `receiveBody` and

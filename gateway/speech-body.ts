@@ -6,45 +6,56 @@ import {
   type SynthesizeRequest,
   SynthesizeRequestSchema,
 } from "../gen/media/speech/v1/speech_pb.ts";
-import { codePoints } from "../lib/generation/code-points.ts";
 import { maxInstructionsCharacters } from "../lib/generation/request-limits.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
   checkText,
   generationFields,
+  maxTextBytes,
   toProtoPreferences,
   withoutFieldNulls,
 } from "./generation-fields.ts";
-import { compileCheck, type JsonObject } from "./json-body.ts";
+import { bodyRules, compileCheck, type JsonObject } from "./json-body.ts";
 import { stringEnum } from "./string-enum.ts";
 
 /** Longer than any name in a catalogue. */
 const maxNameLength = 256;
 
 /** The body of POST /audio/speech. Unknown fields are ignored; null counts as absent. */
-export const speechBodySchema = Type.Object({
-  input: Type.String({ minLength: 1, description: "The text to speak." }),
-  model: Type.String({ minLength: 1, description: "`<provider>/<model_name>`." }),
-  voice: Type.Optional(
-    Type.String({
+export const speechBodySchema = Type.Object(
+  {
+    input: Type.String({
       minLength: 1,
-      maxLength: maxNameLength,
-      description: "The model's name of a voice; required unless the model has a default voice.",
+      maxLength: maxTextBytes,
+      description: "The text to speak: at most 384 KiB in UTF-8, and what the model takes.",
     }),
-  ),
-  response_format: Type.Optional(stringEnum(["mp3", "pcm"], { description: "Default mp3." })),
-  speed: Type.Optional(
-    Type.Number({ description: "Multiplier from 0.25 to 4; ignored by models without speed control." }),
-  ),
-  instructions: Type.Optional(
-    Type.String({
-      description:
-        "How to speak, in words, at most 4,096 characters; ignored by models that take none. Empty counts as absent.",
-    }),
-  ),
-  ...generationFields,
-});
+    model: Type.String({ minLength: 1, description: "`<provider>/<model_name>`." }),
+    voice: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: maxNameLength,
+        description: "The model's name of a voice; required unless the model has a default voice.",
+      }),
+    ),
+    response_format: Type.Optional(stringEnum(["mp3", "pcm"], { description: "Default mp3." })),
+    speed: Type.Optional(
+      Type.Number({
+        minimum: 0.25,
+        maximum: 4,
+        description: "A multiplier; ignored by models without speed control.",
+      }),
+    ),
+    instructions: Type.Optional(
+      Type.String({
+        maxLength: maxInstructionsCharacters,
+        description: "How to speak, in words; ignored by models that take none. Empty counts as absent.",
+      }),
+    ),
+    ...generationFields,
+  },
+  bodyRules,
+);
 
 const check = compileCheck(speechBodySchema);
 
@@ -56,10 +67,6 @@ export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
   checkText("input", fields.input);
-  if (codePoints(fields.instructions ?? "") > maxInstructionsCharacters) {
-    const message = `must be at most ${maxInstructionsCharacters} characters`;
-    throw DomainError.invalid([{ path: "instructions", message }]);
-  }
   if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return create(SynthesizeRequestSchema, {
     input: fields.input,

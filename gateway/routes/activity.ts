@@ -26,7 +26,8 @@ const document: RouteDocument = {
     {
       name: "date",
       in: "query",
-      description: "One UTC day of the window; the whole window without it.",
+      description:
+        "One UTC day of the window, `YYYY-MM-DD`: today or one of the 30 days before it, any other is refused; the whole window without it.",
       schema: Type.String({ format: "date" }),
     },
     {
@@ -39,7 +40,7 @@ const document: RouteDocument = {
       name: "user_id",
       in: "query",
       description: "Only what this member did; for organizations alone.",
-      schema: Type.String({ minLength: 1 }),
+      schema: Type.String({ format: "uuid" }),
     },
   ],
   answer: jsonAnswer("The activity.", "ActivityList", activityListSchema, {

@@ -69,7 +69,8 @@ const document: RouteDocument = {
     {
       name: "id",
       in: "query",
-      description: "The X-Generation-Id of its answer.",
+      description:
+        "The X-Generation-Id of its answer: at most 64 visible ASCII characters, or none is found.",
       schema: Type.String({ minLength: 1 }),
       required: true,
     },

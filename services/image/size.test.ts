@@ -18,6 +18,7 @@ import {
   type SizeRequest,
   tierOf,
 } from "./size.ts";
+import { usualSize } from "./usual-sizes.ts";
 
 const catalog = await loadCatalog({
   directories: [builtInCatalogDirectory],
@@ -264,8 +265,10 @@ describe("an endpoint with a grid", () => {
   });
 
   test.for([
-    ["16:9", "1K", 1360, 765],
-    ["16:9", "4K", 5456, 3069],
+    ["16:9", "512", 640, 360],
+    ["16:9", "1K", 1280, 720],
+    ["16:9", "2K", 2560, 1440],
+    ["16:9", "4K", 3840, 2160],
     ["1:2", "1K", 724, 1448],
     ["21:9", "2K", 2896, 1448],
   ] as const)("makes of %s in %s %ix%i", ([aspectRatio, resolution, width, height]) => {
@@ -305,13 +308,28 @@ describe("every endpoint of the catalogue", () => {
     }
   });
 
-  test("gives every tier whose square its bounds hold the pixels of that tier", () => {
+  test("gives every tier whose square its bounds hold the pixels of that tier, but for the world's 4K", () => {
     for (const { sizes } of builtIn) {
       if (sizes.kind === "list") continue;
       for (const ratio of sizes.aspectRatios) {
         for (const tier of sizes.resolutions.filter((known) => sideOf[known] ** 2 <= sizes.maxPixels)) {
-          expect(tierOf(derivePixels(sizes, ratio, tier)), `${ratio} in ${tier}`).toBe(tier);
+          const made = derivePixels(sizes, ratio, tier);
+          const name = `${Math.max(made.width, made.height)}x${Math.min(made.width, made.height)}`;
+          const known = tier === "4K" && name === "3840x2160" ? "2K" : tier;
+          expect(tierOf(made), `${ratio} in ${tier}`).toBe(known);
         }
+      }
+    }
+  });
+
+  test("has even sides whatever the tier and ratio, and more of them in a larger tier", () => {
+    for (const { sizes } of builtIn) {
+      if (sizes.kind === "list") continue;
+      for (const ratio of sizes.aspectRatios) {
+        const made = resolutions.map((tier) => derivePixels(sizes, ratio, tier));
+        for (const { width, height } of made) expect([width % 2, height % 2], ratio).toEqual([0, 0]);
+        const areas = made.map(({ width, height }) => width * height);
+        expect(areas, ratio).toEqual(areas.toSorted((a, b) => a - b));
       }
     }
   });
@@ -319,7 +337,7 @@ describe("every endpoint of the catalogue", () => {
 
 test("derived pixels lie on the grid and within its bounds, and turn with the ratio", () => {
   const grids = fc.record({
-    multipleOf: fc.constantFrom(1, 2, 8, 16, 32),
+    multipleOf: fc.constantFrom(1, 2, 3, 8, 16, 32),
     maxSide: fc.integer({ min: 2048, max: 12_000 }),
     megapixels: fc.integer({ min: 2, max: 16 }),
   });
@@ -328,10 +346,11 @@ test("derived pixels lie on the grid and within its bounds, and turn with the ra
       const grid = { ...anySizes, multipleOf, maxSide, minPixels: 1024, maxPixels: megapixels * 1_000_000 };
       const { width, height } = derivePixels(grid, ratio, tier);
       expect([width % multipleOf, height % multipleOf]).toEqual([0, 0]);
+      expect([width % 2, height % 2]).toEqual([0, 0]);
       expect(Math.max(width, height)).toBeLessThanOrEqual(maxSide);
       expect(width * height).toBeLessThanOrEqual(grid.maxPixels);
       // Half a step of the grid on the shorter side, and no more than the eye forgives.
-      const step = multipleOf / Math.min(width, height);
+      const step = (multipleOf % 2 === 0 ? multipleOf : 2 * multipleOf) / Math.min(width, height);
       expect(farness(width / height, ratioOf(ratio))).toBeLessThanOrEqual(Math.max(0.01, step));
       const [across, down] = ratio.split(":");
       const turned = aspectRatios.find((other) => other === `${down}:${across}`);
@@ -340,4 +359,40 @@ test("derived pixels lie on the grid and within its bounds, and turn with the ra
       }
     }),
   );
+});
+
+describe("the usual pixels", () => {
+  test("are of their ratio and their tier, but for the world's 4K, and turn with the ratio", () => {
+    let known = 0;
+    for (const ratio of aspectRatios) {
+      for (const tier of resolutions) {
+        const usual = usualSize(ratio, tier);
+        if (usual === undefined) continue;
+        known++;
+        const { width, height } = usual;
+        const isUltraHd = Math.max(width, height) === 3840 && Math.min(width, height) === 2160;
+        expect(matchesRatio(usual, ratio), `${ratio} in ${tier}`).toBe(true);
+        expect(tierOf(usual), `${ratio} in ${tier}`).toBe(isUltraHd ? "2K" : tier);
+        const [across, down] = ratio.split(":");
+        const turned = aspectRatios.find((other) => other === `${down}:${across}`) ?? ratio;
+        expect(usualSize(turned, tier)).toEqual({ width: height, height: width });
+      }
+    }
+    expect(known).toBeGreaterThan(10);
+  });
+
+  test("give way where an endpoint's grid or bounds don't hold them", () => {
+    const grid = { ...anySizes, multipleOf: 16, maxPixels: 2560 * 1440 };
+    expect(derivePixels(grid, "16:9", "2K")).toEqual({ width: 2560, height: 1440 });
+    const small = derivePixels({ ...grid, maxPixels: 3_000_000 }, "16:9", "2K");
+    expect(small.width * small.height).toBeLessThanOrEqual(3_000_000);
+    expect(matchesRatio(small, "16:9")).toBe(true);
+    // 360 is no multiple of 16.
+    expect(derivePixels(grid, "16:9", "512")).not.toEqual({ width: 640, height: 360 });
+  });
+
+  test("of 4K can be named as pixels, but beside that tier only as the rule of pixels calls them", () => {
+    expect(read({ size: "3840x2160", aspectRatio: "16:9", resolution: "2K" }).issues).toBeUndefined();
+    expect(read({ size: "3840x2160", resolution: "4K" })).toMatchObject({ conflict: true });
+  });
 });

@@ -4,7 +4,8 @@
  * 1. A request is checked against itself first (readSize): what contradicts itself is refused whatever the model.
  * 2. A pixel size is authoritative: an endpoint makes exactly it or refuses (resolveSize).
  * 3. An aspect ratio and a tier are wishes: an endpoint takes the nearest of each that it offers, on a log scale, the
- *    first of its list where two are equally near. The pixels of a tier are the endpoint's own.
+ *    first of its list where two are equally near. The pixels of a tier are the endpoint's own: on a grid the usual ones
+ *    of the ratio where there are such (usual-sizes.ts), else even ones derived from the tier's area.
  * 4. Where neither is asked for the endpoint decides, if it can, else its default holds. `auto` beside a tier is 1:1 or
  *    what is nearest to it.
  */
@@ -19,6 +20,7 @@ import {
   resolutions,
   type SizeGrid,
 } from "../../providers/catalog-image.ts";
+import { usualSize } from "./usual-sizes.ts";
 
 /** The three fields as they came; empty aspect ratio and size, and an undefined resolution, count as not given. */
 export interface SizeFields {
@@ -179,17 +181,25 @@ function fromGrid(grid: SizeGrid, { aspectRatio = "1:1", resolution }: SizeReque
 /** How far the shorter side may be from the ideal one for the sake of a truer ratio. */
 const sideTolerance = 0.05;
 
-/**
- * The pixels of a ratio and a tier on an endpoint's grid: both sides on the grid, the area near the tier's square and
- * within the endpoint's bounds, the ratio as true as it gets there, the area as near as it gets then.
- */
+/** The pixels of a ratio and a tier on an endpoint's grid: the usual ones where its bounds hold them, else derived ones. */
 export function derivePixels(grid: SizeGrid, aspectRatio: AspectRatio, tier: Resolution): PixelSize {
+  const usual = usualSize(aspectRatio, tier);
+  return usual !== undefined && isWithin(usual, grid) ? usual : fromArea(grid, aspectRatio, tier);
+}
+
+/**
+ * Both sides even and on the grid, the area near the tier's square and within the endpoint's bounds, the ratio as true
+ * as it gets there, the area as near as it gets then.
+ */
+function fromArea(grid: SizeGrid, aspectRatio: AspectRatio, tier: Resolution): PixelSize {
   const ratio = ratioOf(aspectRatio);
   const longToShort = Math.max(ratio, 1 / ratio);
+  // Video and colour at half the resolution want even sides.
+  const step = grid.multipleOf % 2 === 0 ? grid.multipleOf : 2 * grid.multipleOf;
   const area = Math.min(Math.max(sides[tier] ** 2, grid.minPixels), grid.maxPixels);
   const ideal = Math.min(Math.sqrt(area / longToShort), grid.maxSide / longToShort);
-  const candidates = shortSides(ideal, grid.multipleOf).flatMap((short) =>
-    aroundOf(short * longToShort, grid.multipleOf).map((long) => turned(long, short, ratio)),
+  const candidates = shortSides(ideal, step).flatMap((short) =>
+    aroundOf(short * longToShort, step).map((long) => turned(long, short, ratio)),
   );
   const within = candidates.filter((size) => isWithin(size, grid));
   const truest = nearestBand(within.length > 0 ? within : candidates, ({ width, height }) =>

@@ -326,7 +326,7 @@ test.for([
 
 describe("pages of other origins", () => {
   const exposed =
-    "x-request-id, x-generation-id, x-ignored-parameters, x-audio-sample-rate, x-audio-channels, x-should-retry, retry-after";
+    "x-request-id, x-generation-id, x-ignored-parameters, x-unrecognized-prompt-words, x-audio-sample-rate, x-audio-channels, x-should-retry, retry-after";
 
   test("may call when listed, after a preflight without a key", async () => {
     const preflight = await fetch(gateway.baseUrl + speechPath, {

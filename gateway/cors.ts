@@ -5,6 +5,7 @@ const exposedHeaders = [
   requestIdHeader,
   "x-generation-id",
   "x-ignored-parameters",
+  "x-unrecognized-prompt-words",
   "x-audio-sample-rate",
   "x-audio-channels",
   "x-should-retry",

@@ -48,7 +48,10 @@ function neverEnding({ signal }: HandlerContext): Promise<void> {
 describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
   test("are one JSON object with all of them, their types and the usage", async () => {
     const frames = [
-      imageStarted({ ignoredParameters: ["quality", "provider.options.acme.x"] }),
+      imageStarted({
+        ignoredParameters: ["quality", "provider.options.acme.x"],
+        unrecognizedPromptWords: ["gryphon", "正義", "a,b"],
+      }),
       ...wholeImage(0, small),
       ...wholeImage(1, Buffer.from("<svg/>"), { mediaType: "image/svg+xml", pieceBytes: 1 }),
       imageFinished({ byok: true, costNanoUsd: 12_345n }),
@@ -60,6 +63,7 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
       "content-type": "application/json",
       "x-generation-id": "gen-img-1",
       "x-ignored-parameters": "quality,provider.options.acme.x",
+      "x-unrecognized-prompt-words": "gryphon,%E6%AD%A3%E7%BE%A9,a%2Cb",
       "x-request-id": expect.stringMatching(/^req-/),
     });
     const answer = (await response.json()) as { created: number };

@@ -22,6 +22,7 @@ import { consumeStream } from "../lib/runtime/client.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { clientLeft } from "./back-pressure.ts";
 import type { Exchange } from "./exchange.ts";
+import { headerList } from "./header-list.ts";
 import { ignoredParametersHeaders } from "./ignored-parameters.ts";
 import { fromServiceError, type WireNames } from "./service-error.ts";
 
@@ -112,10 +113,12 @@ async function takeData(bytes: Uint8Array, answer: ImageAnswer, progress: Progre
 
 /** The headers of an answer with images, whatever its form. */
 export function imageHeaders(started: GenerationStarted, contentType: string): Record<string, string> {
+  const unrecognized = headerList(started.unrecognizedPromptWords);
   return {
     "content-type": contentType,
     "x-generation-id": started.generationId,
     ...ignoredParametersHeaders(started.ignoredParameters),
+    ...(unrecognized === "" ? {} : { "x-unrecognized-prompt-words": unrecognized }),
   };
 }
 

@@ -144,7 +144,11 @@ beforeAll(async () => {
     imageHandlers: {
       async *generate({ stream, prompt }) {
         fail();
-        yield imageStarted({ streaming: stream, ignoredParameters: ["quality"] });
+        yield imageStarted({
+          streaming: stream,
+          ignoredParameters: ["quality"],
+          unrecognizedPromptWords: ["gryphon"],
+        });
         yield imagePartial(0, image);
         yield imageText("<svg>");
         yield* wholeImage(0, image);

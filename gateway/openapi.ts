@@ -39,6 +39,10 @@ const headers = {
   "X-Request-Id": header("string", "Names the request in logs and support."),
   "X-Generation-Id": header("string", "Names the generation in usage, traces and destinations."),
   "X-Ignored-Parameters": header("string", "Names of parameters that had no effect, with commas between."),
+  "X-Unrecognized-Prompt-Words": header(
+    "string",
+    "Words of the prompt that the provider says it did not understand, percent-encoded, with commas between; most say nothing.",
+  ),
   "X-Audio-Sample-Rate": header("integer", "Samples a second of one channel."),
   "X-Audio-Channels": header("integer", "1 for mono, 2 for interleaved stereo."),
   "X-Should-Retry": header(

@@ -205,6 +205,8 @@ export type ImageOutput =
 export interface ImageAnswer {
   /** May be consumed once; a clean end without any image means that the upstream made none. */
   readonly output: AsyncIterable<ImageOutput>;
+  /** Words of the prompt that the upstream says it did not understand, in their order; absent where it does not say. */
+  readonly unrecognizedWords?: readonly string[];
   /** Tokens that the upstream reported, once the output has ended; undefined when it reports none. */
   usage(): TokenUsage | undefined;
 }

@@ -40,7 +40,7 @@ const look = { output_format: "png", size: "1024x1024" };
 
 const answer = (operation: ImageOperation): RouteDocument["answer"] => ({
   description: "The images.",
-  headers: ["X-Generation-Id", "X-Ignored-Parameters"],
+  headers: ["X-Generation-Id", "X-Ignored-Parameters", "X-Unrecognized-Prompt-Words"],
   content: {
     "application/json": {
       schema: { name: "ImageGenerationsAnswer", schema: imageGenerationsAnswerSchema },

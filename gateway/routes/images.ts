@@ -39,7 +39,7 @@ const document: RouteDocument = {
   },
   answer: {
     description: "The images.",
-    headers: ["X-Generation-Id", "X-Ignored-Parameters"],
+    headers: ["X-Generation-Id", "X-Ignored-Parameters", "X-Unrecognized-Prompt-Words"],
     content: {
       "application/json": {
         schema: { name: "ImagesAnswer", schema: imagesAnswerSchema },

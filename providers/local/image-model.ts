@@ -11,6 +11,8 @@ export interface ImageModel {
   /** Whether it has control over the quality; otherwise it paints at medium. */
   readonly qualities: boolean;
   readonly transparency: boolean;
+  /** Whether it says which words of the prompt it passed over. */
+  readonly saysUnrecognized: boolean;
   /** What it makes if the call says nothing. */
   readonly usualSize: { readonly width: number; readonly height: number };
   /** Whether it can make this size. */
@@ -31,6 +33,7 @@ export const painterModel: ImageModel = {
   streams: true,
   qualities: true,
   transparency: true,
+  saysUnrecognized: true,
   usualSize: { width: 1_024, height: 1_024 },
   allows: (width, height) =>
     [width, height].every((side) => Number.isInteger(side) && side >= leastSide && side <= mostSide) &&

@@ -220,6 +220,17 @@ describe("seeds", () => {
   });
 });
 
+describe("what it says of the prompt", () => {
+  it("is what the painter did not understand, before any picture", async () => {
+    const { unrecognizedWords, output } = await begin(shared, { prompt: "a gryphon by a lake" });
+    expect(unrecognizedWords).toEqual(["gryphon"]);
+    expect(await Array.fromAsync(output)).toHaveLength(1);
+    const postcard = await begin(shared, { upstreamModel: "postcard", size: undefined, prompt: "a gryphon" });
+    expect(postcard.unrecognizedWords).toBeUndefined();
+    await Array.fromAsync(postcard.output);
+  });
+});
+
 describe("previews", () => {
   it("come before each image, the coarser one first, small and like it", async () => {
     const outputs = await paint({

@@ -17,6 +17,7 @@ import {
 import { checkImageCall, type ImageModel, painterModel } from "./image-model.ts";
 import type { ImageResult, ImageTask } from "./image-worker.ts";
 import type { PaletteColor } from "./painter/grade.ts";
+import { readPrompt } from "./painter/read-prompt.ts";
 import { postcardModel } from "./postcard.ts";
 import { abortedError, type WorkerPool } from "./worker-pool.ts";
 
@@ -52,7 +53,10 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       // No turn is given away between the check and the first task: else all who ask at once would pass.
       const palette = call.references.length === 0 ? [] : await readReferences(pool, call, signal);
       const tasks = tasksOf(model, call, palette, call.seed ?? randomSeed());
-      return { output: new PaintedImages(pool, tasks, signal), usage: () => undefined };
+      const output = new PaintedImages(pool, tasks, signal);
+      const answer = { output, usage: () => undefined };
+      if (!model.saysUnrecognized) return answer;
+      return { ...answer, unrecognizedWords: readPrompt(call.prompt).unrecognized };
     },
   };
 }

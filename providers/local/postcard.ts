@@ -14,6 +14,7 @@ export const postcardModel: ImageModel = {
   streams: false,
   qualities: false,
   transparency: false,
+  saysUnrecognized: false,
   usualSize: { width: 1_536, height: 1_024 },
   allows: (width, height) => sizes.has(`${width}x${height}`),
 };

@@ -44,6 +44,8 @@ export interface Drawing {
   /** Whether previews can follow. */
   readonly streaming: boolean;
   readonly ignoredParameters: readonly string[];
+  /** Words of the prompt that the provider says it did not understand: a few, none of them long. */
+  readonly unrecognizedPromptWords: readonly string[];
   /** Everything, the first output included. May be consumed once; throws ProviderError. */
   readonly outputs: AsyncIterator<ImageOutput, undefined>;
   /** Tokens that the upstream reported, once the outputs have ended. */
@@ -68,9 +70,18 @@ export async function beginDrawing(
   return {
     streaming: plan.call.stream,
     ignoredParameters: plan.ignoredParameters,
+    unrecognizedPromptWords: fewShortWords(answer.unrecognizedWords ?? []),
     outputs: new Pushed(first, rest),
     usage: () => answer.usage(),
   };
+}
+
+const mostWords = 32;
+const longestWord = 64;
+
+/** Whatever a provider says, this much of it goes on: words, and characters of each. */
+function fewShortWords(words: readonly string[]): readonly string[] {
+  return words.slice(0, mostWords).map((word) => [...word].slice(0, longestWord).join(""));
 }
 
 /** Resolves when the first output is in hand or after `silenceMs`; throws what the first output throws before that. */

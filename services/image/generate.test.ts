@@ -130,7 +130,12 @@ async function untilFailure(frames: GenerationFrames<GenerationFrame>) {
 describe("an answer", () => {
   test("is its start, each image whole, and its end", async () => {
     const usage = { prompt: 12, completion: 345 };
-    const script = { output: [image(pngBytes(64)), image(pngBytes(65))], usage };
+    const unrecognizedWords = [
+      "gryphon",
+      "é".repeat(100),
+      ...Array.from({ length: 50 }, (_, at) => `w${at}`),
+    ];
+    const script = { output: [image(pngBytes(64)), image(pngBytes(65))], usage, unrecognizedWords };
     const scene = new Scene({ first: script });
     const frames = await Array.fromAsync(scene.draw({ n: 2, quality: "low" }));
     expect(kinds(frames)).toEqual([
@@ -146,6 +151,7 @@ describe("an answer", () => {
       endpoint: { id: "endpoint-of-first" },
       streaming: false,
       ignoredParameters: [],
+      unrecognizedPromptWords: ["gryphon", "é".repeat(64), ...unrecognizedWords.slice(2, 32)],
     });
     const unread = { width: 0, height: 0 };
     expect(frames[1]).toEqual({

@@ -60,6 +60,7 @@ export type GenerationFrame =
       readonly endpoint: ImageEndpoint;
       readonly streaming: boolean;
       readonly ignoredParameters: readonly string[];
+      readonly unrecognizedPromptWords: readonly string[];
     }
   | Exclude<ImageOutput, { kind: "image" }>
   | {
@@ -128,7 +129,7 @@ interface Work {
 async function draw(work: Work): Promise<void> {
   const { generation, delivered, record } = work;
   const winner = await begin(work);
-  const { streaming, ignoredParameters, outputs, usage } = winner.value;
+  const { streaming, ignoredParameters, unrecognizedPromptWords, outputs, usage } = winner.value;
   delivered.streamed = streaming;
   record.reportsUsageBy(usage);
   try {
@@ -139,6 +140,7 @@ async function draw(work: Work): Promise<void> {
       endpoint,
       streaming,
       ignoredParameters,
+      unrecognizedPromptWords,
     });
     while (await handOutNext(winner, outputs, delivered, generation));
     if (!winner.failedByItself) winner.recordSpeed(delivered.count);

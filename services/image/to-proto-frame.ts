@@ -44,7 +44,7 @@ function toProto(frame: GenerationFrame, sendImageData: SendBytes): ProtoFrame {
 }
 
 function toProtoStarted(frame: Extract<GenerationFrame, { kind: "started" }>): ProtoFrame {
-  const { generationId, endpoint, streaming, ignoredParameters } = frame;
+  const { generationId, endpoint, streaming, ignoredParameters, unrecognizedPromptWords } = frame;
   return {
     case: "started",
     value: {
@@ -58,6 +58,7 @@ function toProtoStarted(frame: Extract<GenerationFrame, { kind: "started" }>): P
       },
       streaming,
       ignoredParameters: [...ignoredParameters],
+      unrecognizedPromptWords: [...unrecognizedPromptWords],
     },
   };
 }

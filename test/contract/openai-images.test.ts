@@ -99,13 +99,14 @@ describe("OpenAI's client generates", () => {
 
   test("with the built-in painter, which has no moderation and says what it chose itself by leaving it out", async () => {
     const { data: answer, response } = await client.images
-      .generate({ ...local, size: "auto", quality: "auto", moderation: "auto" })
+      .generate({ ...local, prompt: "a gryphon", size: "auto", quality: "auto", moderation: "auto" })
       .withResponse();
     expect(answer).toMatchObject({ output_format: "png", size: "1024x1024" });
     expect(answer).not.toHaveProperty("quality");
     expect(answer).not.toHaveProperty("background");
     expect(answer.data?.[0]).toEqual({ b64_json: expect.stringMatching(/^iVBOR/) });
     expect(response.headers.get("x-ignored-parameters")).toBe("moderation");
+    expect(response.headers.get("x-unrecognized-prompt-words")).toBe("gryphon");
   });
 
   test.for([0, 1, 2])("as a stream with %i previews", async (partial_images) => {

@@ -124,6 +124,19 @@ describe.for(imageWays)("images over REST, %s,", (way) => {
       expect(pictures.requests.at(-1)?.path).toBe(`/${encodeURIComponent(way)}`);
     });
 
+    test("names what of the prompt it did not understand in a header", async () => {
+      const unrecognizedIn = async (body: object) => {
+        const response = await ask(body);
+        await response.arrayBuffer();
+        expect(response.status).toBe(200);
+        return response.headers.get("x-unrecognized-prompt-words");
+      };
+      const odd = { ...leastPicture, prompt: "a gryphon by a lake; 正義" };
+      expect(await unrecognizedIn(odd)).toBe("gryphon,%E6%AD%A3%E7%BE%A9");
+      expect(await unrecognizedIn({ ...odd, stream: true })).toBe("gryphon,%E6%AD%A3%E7%BE%A9");
+      expect(await unrecognizedIn({ ...leastPicture, prompt: "a cat by a lake" })).toBeNull();
+    });
+
     test("names what has no effect in a header", async () => {
       const ignoredBy = async (body: object) => {
         const response = await ask({ ...body, output_compression: 40 });

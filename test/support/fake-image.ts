@@ -21,6 +21,7 @@ export interface PainterScript {
   readonly before?: readonly PainterStep[];
   readonly output?: readonly PainterStep[];
   readonly usage?: TokenUsage;
+  readonly unrecognizedWords?: readonly string[];
   /** Whether its request is sent whole, which it tells as it begins; true unless given. */
   readonly sent?: boolean;
 }
@@ -48,7 +49,8 @@ export class FakePainter implements ImageAdapter {
     this.seen.push(seen);
     if (this.#script.sent !== false) context.onSent();
     for (const step of this.#script.before ?? []) await perform(step, context.signal);
-    return { output: this.#paint(seen), usage: () => (seen.ended ? this.#script.usage : undefined) };
+    const { usage, unrecognizedWords = [] } = this.#script;
+    return { output: this.#paint(seen), usage: () => (seen.ended ? usage : undefined), unrecognizedWords };
   }
 
   async *#paint(seen: SeenCall): AsyncGenerator<ImageOutput> {

@@ -92,18 +92,37 @@ export const links: ReadonlySet<string> = new Set([
 ]);
 /** Words that put the noun before them on top of the one after. */
 export const mounts: ReadonlySet<string> = new Set(["riding", "rides", "rode", "atop", "driving", "drives"]);
+/** Words that say nothing to see, or ask for no more than a picture: nobody misses them in it. */
+export const silentWords: ReadonlySet<string> = new Set(
+  [
+    "a an the this that these those and or but so than then as if of to for by off up down out into onto about around",
+    "along against toward towards after before during until while where when which who whose what there here also too",
+    "am be been being has have had having do does did can could may might will would shall should must let",
+    "i me my mine we us our you your he him his she her it its they them their one's itself",
+    "some any each every both either other another same such own only just very really quite rather so more most much",
+    "please draw paint make create generate show showing shown depict depicting seen see featuring containing",
+    "picture image illustration drawing painting artwork art depiction rendering",
+  ]
+    .join(" ")
+    .split(" "),
+);
+
 /** How many unknown words may stand between a colour and its noun. */
 export const reach = 3;
 
-/** The words, numbers and marks of a prompt, in lower case and without accents. */
+/** Words in Latin letters, words in others, numbers, and the marks that part sentences. */
+const words =
+  /\p{Script=Latin}+(?:'\p{Script=Latin}+)?|(?:(?!\p{Script=Latin})[\p{L}\p{M}])+|\d+|[,.;:!?()]/gu;
+
+/** The words, numbers and marks of a prompt, in lower case and those in Latin letters without accents. */
 export function tokensOf(prompt: string): string[] {
   const plain = prompt
     .slice(0, 4_000)
     .normalize("NFKD")
-    .replace(/\p{M}/gu, "")
+    .replace(/(\p{Script=Latin})\p{M}+/gu, "$1")
     .toLowerCase()
     .replaceAll("’", "'");
-  return plain.match(/[a-z]+(?:'[a-z]+)?|\d+|[,.;:!?()]/g)?.map((token) => token.replace(/'s?$/, "")) ?? [];
+  return plain.match(words)?.map((token) => token.replace(/'s?$/, "")) ?? [];
 }
 
 /** The colour that a word says with what it names, as a list that may be empty. */

@@ -93,6 +93,22 @@ describe("readPrompt", () => {
     expect([subjects.length, places.size, sky.size, weather.size]).toEqual([0, 0, 0, 0]);
   });
 
+  it.each<[string, readonly string[]]>([
+    ["three red balloons over a lake, and the sky is blue", []],
+    ["a picture of a light blue house without any birds", []],
+    ["a gryphon near the old lighthouse, photorealistic", ["gryphon", "old", "photorealistic"]],
+    ["Gryphon, gryphon and GRYPHON's nest", ["gryphon", "nest"]],
+    ["a cat in the soft light of morning", ["soft", "light"]],
+    ["a naïve façade, straße 7", ["naive", "facade", "straße"]],
+    [
+      "justice, memory: 正義 🎉 справедливость が नमस्ते 한국",
+      ["justice", "memory", "正義", "справедливость", "が", "नमस्ते", "한국"],
+    ],
+    ["", []],
+  ])("says what of %j it did not understand", (prompt, words) => {
+    expect(readPrompt(prompt).unrecognized).toEqual(words);
+  });
+
   it("reads anything without failing, words of objects' own properties too", () => {
     readPrompt("constructor __proto__ toString hasOwnProperty valueOf");
     fc.assert(

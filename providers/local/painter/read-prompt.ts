@@ -13,6 +13,7 @@ import {
   negations,
   pluralCount,
   reach,
+  silentWords,
   singulars,
   tokensOf,
   unchanging,
@@ -53,6 +54,8 @@ export interface Reading {
   readonly moods: Set<Mood>;
   /** Colours that belong to nothing in particular. */
   readonly colors: Lch[];
+  /** The words that were passed over though they may mean something to see, each once. */
+  readonly unrecognized: readonly string[];
 }
 
 /** Reads an English prompt. Never throws; what is not understood is passed over. */
@@ -62,7 +65,8 @@ export function readPrompt(prompt: string): Reading {
 
 class PromptReader {
   readonly #tokens: readonly string[];
-  readonly #reading: Reading = {
+  readonly #unrecognized = new Set<string>();
+  readonly #reading: Omit<Reading, "unrecognized"> = {
     time: undefined,
     season: undefined,
     weather: new Set(),
@@ -94,7 +98,7 @@ class PromptReader {
     while (this.#at < this.#tokens.length) this.#step();
     this.#letGo();
     this.#arrangeCompany();
-    return this.#reading;
+    return { ...this.#reading, unrecognized: [...this.#unrecognized] };
   }
 
   #step(): void {
@@ -176,7 +180,19 @@ class PromptReader {
     } else if (links.has(token)) this.#linked = this.#last !== undefined;
     else if (Object.hasOwn(counts, token)) this.#count = counts[token];
     else if (/^\d+$/.test(token)) this.#count = Math.min(mostOfOne, Math.max(1, Number(token)));
-    else if (token !== "and" && token !== "or" && ++this.#distance > reach) this.#letGo();
+    else {
+      if (!this.#isSilent(token)) this.#unrecognized.add(token.normalize());
+      if (token !== "and" && token !== "or" && ++this.#distance > reach) this.#letGo();
+    }
+  }
+
+  /** Whether a word has nothing to show, or has changed the colour after it. */
+  #isSilent(token: string): boolean {
+    if (token.length < 2 && token <= "z") return true;
+    if (Object.hasOwn(colorModifiers, token)) {
+      return Object.hasOwn(colorWords, this.#tokens[this.#at] ?? "");
+    }
+    return silentWords.has(token);
   }
 
   #meet(meaning: Meaning, plural: boolean): void {

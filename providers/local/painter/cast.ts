@@ -180,7 +180,9 @@ function mountRiders(actors: readonly Actor[]): void {
     }
     rider.scale = Math.min(rider.scale, (drawing.height * scale * 0.8) / rider.drawing.height);
     rider.x = carrier.x;
-    rider.y = carrier.y - drawing.height * scale * 0.6;
+    // What floats has its middle at its y, what stands its foot.
+    const back = isCentred(drawing) && carrier.zone.kind !== "ground" ? 0.1 : 0.6;
+    rider.y = carrier.y - drawing.height * scale * back;
     rider.flip = carrier.flip;
   }
 }

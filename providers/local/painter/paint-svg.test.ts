@@ -213,6 +213,57 @@ describe("references", () => {
   });
 });
 
+/** The most opaque pixel of every column of a cut-out, from left to right. */
+async function columnsOf(request: Partial<PaintRequest>): Promise<number[]> {
+  const { data, info } = await sharp(Buffer.from(paint({ ...request, transparent: true })))
+    .extractChannel(3)
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  return Array.from({ length: info.width }, (_, x) =>
+    Math.max(...Array.from({ length: info.height }, (_, y) => data[y * info.width + x] ?? 0)),
+  );
+}
+
+describe("what reaches far", () => {
+  it.each(["1", "2", "3", "4"])("is whole in a cut-out: the fire of a dragon (seed %s)", async (seed) => {
+    for (const [width, height] of [
+      [256, 256],
+      [128, 256],
+    ] as const) {
+      const columns = await columnsOf({ prompt: "a dragon", seed, width, height });
+      expect([columns[0], columns.at(-1)]).toEqual([0, 0]);
+    }
+  });
+
+  it.each(["1", "2"])("fades away before its end: the light of a lighthouse (seed %s)", async (seed) => {
+    const size = { width: 2_400, height: 300 };
+    const columns = await columnsOf({ prompt: "a lighthouse at night", seed, ...size });
+    const lit = columns.findIndex((alpha) => alpha > 0);
+    const unlit = columns.findLastIndex((alpha) => alpha > 0);
+    // It shines to both sides, farther than the house is wide, and ends within the picture.
+    expect(lit).toBeGreaterThan(0);
+    expect(unlit).toBeLessThan(size.width - 1);
+    expect(unlit - lit).toBeGreaterThan(2 * size.height);
+    expect(columns[lit]).toBeLessThan(8);
+    expect(columns[unlit]).toBeLessThan(8);
+  });
+});
+
+it("puts who rides what flies onto its back, not over its wings", () => {
+  const svg = paint({ prompt: "a robot riding a dragon" });
+  const placeOf = (name: string) => {
+    const [, y, scale] =
+      new RegExp(
+        `<g id="subject-${name}[-\\d]*"><g transform="translate\\([-\\d.]+ ([-\\d.]+)\\)[^"]*? ([\\d.]+)\\)"`,
+      ).exec(svg) ?? [];
+    return { y: Number(y), scale: Number(scale) };
+  };
+  const [robot, dragon] = [placeOf("robot"), placeOf("dragon")];
+  // The wings reach as high over the dragon's middle as half of its height.
+  expect((dragon.y - robot.y) / dragon.scale).toBeLessThan(40);
+  expect((dragon.y - robot.y) / dragon.scale).toBeGreaterThan(-40);
+});
+
 describe("a transparent ground", () => {
   const alphas = async (request: Partial<PaintRequest>) => {
     const data = await sharp(Buffer.from(paint({ ...request, transparent: true })))

@@ -1,7 +1,7 @@
 import { type Lch, lch, lift } from "../color.ts";
 import type { Light } from "../light.ts";
 import type { Random } from "../random.ts";
-import { circle } from "../shapes.ts";
+import { circle, path } from "../shapes.ts";
 
 /** Where a thing is at home, which decides the scene if the prompt does not. */
 export type Habitat =
@@ -134,6 +134,15 @@ export class Brush {
   /** Light around a lamp or flame, gone at its edge. */
   halo(x: number, y: number, radius: number, color: Lch, strength = 0.6): string {
     return circle(x, y, radius, this.#shine(this.glow(color), strength));
+  }
+
+  /** Two beams of a turning lamp at x, y, the left one up and the right one down, gone at their ends. */
+  beams(x: number, y: number, reach: number, color: Lch, strength = 0.6): string {
+    const [rise, half] = [reach * 0.06, reach * 0.11];
+    const beam = (side: number) =>
+      `M${x} ${y}L${x + side * reach} ${y + side * rise - half}V${y + side * rise + half}Z`;
+    // One shape with the lamp in its middle, which is where the shine has its own.
+    return path(beam(-1) + beam(1), this.#shine(this.glow(color), strength));
   }
 
   /** Glass with the lamp behind it lit or not. */

@@ -1,5 +1,5 @@
 import { lch } from "../color.ts";
-import { circle, ellipse, opacity, path, polygon, rect, stroke } from "../shapes.ts";
+import { circle, ellipse, group, opacity, path, polygon, rect, stroke } from "../shapes.ts";
 import { type Drawing, made } from "./drawing.ts";
 
 const skins = [lch(0.83, 0.06, 60), lch(0.68, 0.08, 55), lch(0.52, 0.07, 48), lch(0.77, 0.07, 62)];
@@ -182,12 +182,13 @@ const wizard: Drawing = {
 
 const dragon: Drawing = {
   habitat: "air",
-  width: 220,
-  height: 140,
-  size: 0.36,
+  width: 286,
+  height: 170,
+  size: 0.44,
   colors: [lch(0.58, 0.15, 150), made.red, made.purple],
   draw: (b) =>
-    [
+    group(
+      'transform="translate(-36 12)"',
       path("M0 -10Q-6 -78 -70 -84Q-54 -68 -58 -58Q-42 -62 -40 -46Q-26 -46 -22 -28Z", b.second(b.main, -0.14)),
       path("M-40 8Q-80 4 -96 34Q-104 56 -84 58Q-90 42 -70 30Q-50 22 -30 30Z", b.own()),
       polygon("-86,56 -104,72 -76,66", b.own(-0.1)),
@@ -213,8 +214,9 @@ const dragon: Drawing = {
       ),
       circle(82, -49, 3.4, b.ink(made.yellow)) + circle(83, -49, 1.7, b.ink(made.black)),
       circle(107, -44, 1.4, b.ink(made.black)),
-      path("M112 -42Q132 -48 150 -36Q138 -36 142 -28Q126 -34 112 -38Z", b.glow(made.fire)),
-    ].join(""),
+      path("M110 -43Q126 -57 152 -55Q145 -50 178 -38Q148 -38 156 -26Q130 -25 110 -39Z", b.glow(made.fire)),
+      path("M113 -42Q128 -49 146 -46Q140 -42 158 -37Q138 -37 140 -32Q126 -33 113 -40Z", b.glow(made.lamp)),
+    ),
 };
 
 const frog: Drawing = {

@@ -52,12 +52,8 @@ const lighthouse: Drawing = {
   size: 0.5,
   colors: [made.red, made.red, made.blue],
   draw: (b) => {
-    const beam = b.lit
-      ? polygon("0,-176 -330,-236 -330,-150", b.glow(made.lamp), opacity(0.24)) +
-        polygon("0,-176 330,-214 330,-128", b.glow(made.lamp), opacity(0.24))
-      : "";
     return [
-      beam,
+      b.lit ? b.beams(0, -176, 520, made.lamp) : "",
       polygon("-30,0 -20,-154 20,-154 30,0", b.ink(made.white)),
       polygon("-27.4,-40 -24.8,-80 24.8,-80 27.4,-40", b.own()),
       polygon("-22.6,-114 -20,-154 20,-154 22.6,-114", b.own()),

@@ -19,8 +19,13 @@ import type { Issuer } from "./issuer.ts";
 
 /** Who may call an RPC. */
 export type AccessRule =
-  /** People's programs with such a key, or a process that acts for one. */
-  | { readonly open: "callers"; readonly key: "inference" | "management" | "any"; readonly scope?: KeyScope }
+  /** People's programs with such a key, or a process that acts for one; `issuers` in their own name, too. */
+  | {
+      readonly open: "callers";
+      readonly key: "inference" | "management" | "any";
+      readonly scope?: KeyScope;
+      readonly issuers?: readonly Issuer[];
+    }
   /** Processes of this system, in their own name. */
   | { readonly open: "processes"; readonly issuers: readonly Issuer[] }
   /** Operators with an admin token. */
@@ -30,6 +35,8 @@ export type AccessRule =
 const actingIssuers: readonly Issuer[] = ["gateway"];
 
 const anyKey: AccessRule = { open: "callers", key: "any" };
+/** What the gateway's own document, which needs no key, may tell as well. */
+const anyKeyOrGateway: AccessRule = { ...anyKey, issuers: ["gateway"] };
 const managementKey: AccessRule = { open: "callers", key: "management" };
 const inferenceKey = (scope: KeyScope): AccessRule => ({ open: "callers", key: "inference", scope });
 const processes = (...issuers: readonly Issuer[]): AccessRule => ({ open: "processes", issuers });
@@ -43,8 +50,8 @@ function rulesOf<S extends DescService>(service: S, rules: Rules<S>) {
 
 /** Who may call each RPC of this system, by service and method name; what stands not here is closed to all. */
 export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> = new Map([
-  rulesOf(SpeechService, { synthesize: inferenceKey(KeyScope.SPEECH), listSpeechModels: anyKey }),
-  rulesOf(ImageService, { generate: inferenceKey(KeyScope.IMAGES), listImageModels: anyKey }),
+  rulesOf(SpeechService, { synthesize: inferenceKey(KeyScope.SPEECH), listSpeechModels: anyKeyOrGateway }),
+  rulesOf(ImageService, { generate: inferenceKey(KeyScope.IMAGES), listImageModels: anyKeyOrGateway }),
   rulesOf(KeyService, {
     listKeys: managementKey,
     createKey: managementKey,
@@ -109,10 +116,11 @@ export function checkAccess(method: DescMethod, caller: Caller, nowMs: number): 
   const rule = accessTable.get(method.parent.typeName)?.get(method.localName);
   switch (rule?.open) {
     case "callers":
+      if (isInOwnName(caller, rule.issuers)) return;
       checkPrincipal(rule, principalFor(caller), nowMs);
       return;
     case "processes":
-      if (caller.kind === "process" && rule.issuers.some((issuer) => issuer === caller.issuer)) return;
+      if (isProcess(caller, rule.issuers)) return;
       throw notAllowed();
     case "operators":
       if (caller.kind === "operator") return;
@@ -128,10 +136,18 @@ export function isForGenerating(method: DescMethod): boolean {
   return rule?.open === "callers" && rule.scope !== undefined;
 }
 
+function isProcess(caller: Caller, issuers: readonly Issuer[]): boolean {
+  return caller.kind === "process" && issuers.some((issuer) => issuer === caller.issuer);
+}
+
+function isInOwnName(caller: Caller, issuers: readonly Issuer[] = []): boolean {
+  return isProcess(caller, issuers) && caller.kind === "process" && caller.principal === undefined;
+}
+
 function principalFor(caller: Caller): Principal {
   if (caller.kind === "key") return caller.principal;
-  const acts = caller.kind === "process" && actingIssuers.some((issuer) => issuer === caller.issuer);
-  if (!acts || caller.principal === undefined) throw notAllowed();
+  if (caller.kind !== "process" || !isProcess(caller, actingIssuers)) throw notAllowed();
+  if (caller.principal === undefined) throw notAllowed();
   return caller.principal;
 }
 

@@ -236,7 +236,7 @@ describe("over a socket", () => {
         const isNamed =
           issuer === "operator"
             ? rule?.open === "operators"
-            : rule?.open === "processes" && rule.issuers.includes(issuer);
+            : rule?.open !== "operators" && (rule?.issuers ?? []).includes(issuer);
         expect(await outcome(method, `Bearer ${token}`), method.toString()).toBe(
           isNamed ? "let in" : ErrorReason.CALLER_NOT_ALLOWED,
         );

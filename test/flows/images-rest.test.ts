@@ -428,6 +428,17 @@ describe.for(imageWays)("images over REST, %s,", (way) => {
   });
 });
 
+test.for(imageWays)("the examples of the document name models that are there, %s", async (way) => {
+  const { paths } = (await (await fetch(`${flows.in(way).restUrl}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { requestBody?: object }>>;
+  };
+  const bodies = Object.values(paths).flatMap((operations) =>
+    Object.values(operations).map(({ requestBody }) => requestBody),
+  );
+  const models = new Set(JSON.stringify(bodies).match(/"model":"[^"]*"/g));
+  expect(models).toEqual(new Set(['"model":"local/flite"', '"model":"local/painter"']));
+});
+
 test("both ways draw the same picture of the same request", async () => {
   const [one, other] = await Promise.all(
     imageWays.map(async (way) => imageOf(await draw(flows.in(way), { ...leastPicture, seed: 9 }))),

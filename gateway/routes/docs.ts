@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { sendText } from "../answer.ts";
-import { apiPath } from "../openapi.ts";
 import type { Route } from "../route.ts";
 
 /** All that the page asks for lies beside it, so that it also works behind a path of somebody's proxy. */
@@ -15,17 +14,6 @@ const page = `<!doctype html>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </html>
-`;
-
-/** Without the validator, which would send the document to somebody else's service. */
-const start = `SwaggerUIBundle({
-  url: ".${apiPath}/openapi.json",
-  dom_id: "#ui",
-  deepLinking: true,
-  validatorUrl: null,
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-});
 `;
 
 const assets = {
@@ -64,7 +52,9 @@ export function docsRoutes(): readonly Route[] {
   });
   return [
     textRoute("/docs", "text/html; charset=utf-8", () => page),
-    textRoute("/docs/start.js", "text/javascript; charset=utf-8", () => start),
+    textRoute("/docs/start.js", "text/javascript; charset=utf-8", () =>
+      readFile(new URL("../docs-start.js", import.meta.url), "utf8"),
+    ),
     ...Object.entries(assets).map(([name, type]) =>
       textRoute(`/docs/${name}`, type, () =>
         readFile(new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`)), "utf8"),

@@ -116,7 +116,7 @@ export function checkAccess(method: DescMethod, caller: Caller, nowMs: number): 
   const rule = accessTable.get(method.parent.typeName)?.get(method.localName);
   switch (rule?.open) {
     case "callers":
-      if (isInOwnName(caller, rule.issuers)) return;
+      if (isProcess(caller, rule.issuers ?? []) && caller.principal === undefined) return;
       checkPrincipal(rule, principalFor(caller), nowMs);
       return;
     case "processes":
@@ -136,18 +136,16 @@ export function isForGenerating(method: DescMethod): boolean {
   return rule?.open === "callers" && rule.scope !== undefined;
 }
 
-function isProcess(caller: Caller, issuers: readonly Issuer[]): boolean {
+function isProcess(
+  caller: Caller,
+  issuers: readonly Issuer[],
+): caller is Extract<Caller, { kind: "process" }> {
   return caller.kind === "process" && issuers.some((issuer) => issuer === caller.issuer);
-}
-
-function isInOwnName(caller: Caller, issuers: readonly Issuer[] = []): boolean {
-  return isProcess(caller, issuers) && caller.kind === "process" && caller.principal === undefined;
 }
 
 function principalFor(caller: Caller): Principal {
   if (caller.kind === "key") return caller.principal;
-  if (caller.kind !== "process" || !isProcess(caller, actingIssuers)) throw notAllowed();
-  if (caller.principal === undefined) throw notAllowed();
+  if (!isProcess(caller, actingIssuers) || caller.principal === undefined) throw notAllowed();
   return caller.principal;
 }
 

@@ -10,9 +10,9 @@ import { connectDatabase } from "../lib/database/connect.ts";
 import { migrateToLatest } from "../lib/database/migrate.ts";
 import { BatchCall } from "../lib/generation/batch-call.ts";
 import { silentLog } from "../lib/runtime/log.ts";
-import { type HoldRequest, reserveCredit } from "../services/account/holds.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
-import { settleTold } from "../services/account/settlements.ts";
+import { type HoldRequest, reserveCredit } from "../services/account/money/holds.ts";
+import { settleTold } from "../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
 import {
   createPayer,

@@ -1,6 +1,6 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { formatUsd } from "../lib/money/nano-usd.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import type { AdminClient } from "./admin-client.ts";
 
 /** What stands behind the command's name, such as `--account <id>`. */

@@ -1,6 +1,6 @@
 import { type Account, AccountKind, type Member } from "../gen/media/account/v1/account_pb.ts";
 import { KeyKind, KeyScope } from "../gen/media/account/v1/key_pb.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import {
   type AdminAction,
   type AdminOptions,

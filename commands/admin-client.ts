@@ -6,9 +6,9 @@ import type { Audience } from "../lib/identity/issuer.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner, isOperatorName } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { httpUrlVar, portVar, readConfig, textVar } from "../lib/runtime/config.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 
 /** The variables of the operator's commands. */
 export const adminSpec = {

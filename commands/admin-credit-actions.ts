@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { HoldSummary } from "../gen/media/account/v1/account_admin_pb.ts";
 import { parseUsd } from "../lib/money/nano-usd.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import {
   type AdminAction,
   type AdminOptions,

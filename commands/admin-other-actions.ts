@@ -1,9 +1,9 @@
 import { DestinationAdminService } from "../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { issuers } from "../lib/identity/issuer.ts";
 import { ensureKeyFiles, pruneKeySet } from "../lib/identity/key-files.ts";
-import { createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { type AdminOptions, type AdminOutput, longCallTimeoutMs, resealOutput } from "./admin-action.ts";
 import { adminSpec, operatorToken } from "./admin-client.ts";
 

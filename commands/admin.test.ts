@@ -5,8 +5,8 @@ import { KeyKind } from "../gen/media/account/v1/key_pb.ts";
 import { hashApiKey, isApiKey } from "../lib/identity/api-key.ts";
 import { readMasterKeys } from "../lib/secrets/master-keys.ts";
 import { createSealer } from "../lib/secrets/seal.ts";
-import { reserveCredit } from "../services/account/holds.ts";
-import { createProviderKey } from "../services/account/provider-keys.ts";
+import { reserveCredit } from "../services/account/money/holds.ts";
+import { createProviderKey } from "../services/account/provider-keys/provider-keys.ts";
 import { createPayer, holdRequest } from "../test/support/account-money.ts";
 import {
   startTestAccountServer,

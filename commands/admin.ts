@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
+import { startFailure } from "../lib/service/process.ts";
 import type { AdminOptions, AdminOutput } from "./admin-action.ts";
 import { adminActions } from "./admin-actions.ts";
 import { connectAdmin } from "./admin-client.ts";

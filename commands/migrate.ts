@@ -2,7 +2,7 @@ import { connectDatabase } from "../lib/database/connect.ts";
 import { migrateToLatest, type SchemaMigrations } from "../lib/database/migrate.ts";
 import { databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { silentLog } from "../lib/runtime/log.ts";
-import { startFailure } from "../lib/runtime/process.ts";
+import { startFailure } from "../lib/service/process.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { destinationMigrations } from "../services/destination/migrations.ts";
 import { usageMigrations } from "../services/usage/migrations.ts";

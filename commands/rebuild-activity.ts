@@ -3,10 +3,11 @@ import type { Client } from "@connectrpc/connect";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { UsageAdminService } from "../gen/media/usage/v1/usage_admin_service_pb.ts";
 import type { RebuiltDay } from "../gen/media/usage/v1/usage_pb.ts";
-import { createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
+import { startFailure } from "../lib/service/process.ts";
 import { addDays, dayNumber, isDay } from "../services/usage/day.ts";
 import { adminSpec, operatorToken } from "./admin-client.ts";
 

@@ -4,10 +4,11 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { AccountAdminService } from "../gen/media/account/v1/account_admin_service_pb.ts";
 import { UsageAdminService } from "../gen/media/usage/v1/usage_admin_service_pb.ts";
-import { consumeStream, createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { consumeStream, createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
+import { startFailure } from "../lib/service/process.ts";
 import { addDays, isDay } from "../services/usage/day.ts";
 import { adminSpec, operatorToken } from "./admin-client.ts";
 import {

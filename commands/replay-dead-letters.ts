@@ -9,7 +9,8 @@ import { type ReplayResult, replayDeadLetters } from "../lib/events/replay-dead-
 import { generationEventsTopic, groups } from "../lib/events/topics.ts";
 import { readConfig } from "../lib/runtime/config.ts";
 import { createLog } from "../lib/runtime/log.ts";
-import { StartError, startFailure } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
+import { startFailure } from "../lib/service/process.ts";
 
 const usage = `usage: npm run replay-dead-letters -- --group <${Object.keys(groups).join("|")}> [--timeout <seconds>]
 

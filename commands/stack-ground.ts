@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import type { Teardown } from "../standalone/teardown.ts";
 import { brokerJarsFolder } from "./broker-jars.ts";

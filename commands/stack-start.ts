@@ -4,9 +4,13 @@ import { connectDatabase } from "../lib/database/connect.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { parseUsd } from "../lib/money/nano-usd.ts";
 import { type Log, silentLog } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { ensureMasterKeys } from "../lib/secrets/master-key-file.ts";
-import { type BootstrapResult, bootstrapAccount, withGeneratedKeys } from "../services/account/bootstrap.ts";
+import {
+  type BootstrapResult,
+  bootstrapAccount,
+  withGeneratedKeys,
+} from "../services/account/accounts/bootstrap.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import type { AccountTables } from "../services/account/store.ts";
 import { Teardown } from "../standalone/teardown.ts";

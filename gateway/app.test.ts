@@ -5,9 +5,9 @@ import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { AudioFormat, type SynthesizeRequest } from "../gen/media/speech/v1/speech_pb.ts";
 import { generateApiKey } from "../lib/identity/api-key.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
-import { createLocalTransport } from "../lib/runtime/client.ts";
+import { createLocalTransport } from "../lib/rpc/client.ts";
+import { requestIdKey } from "../lib/rpc/request-context.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { requestIdKey } from "../lib/runtime/request-context.ts";
 import {
   bytesFrame,
   errorOf,

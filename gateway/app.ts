@@ -2,50 +2,50 @@ import type { IncomingMessage } from "node:http";
 import { fastify } from "fastify";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { Strangers } from "../lib/identity/stranger.ts";
+import { openPort } from "../lib/rpc/port/open-port.ts";
+import { requestIdFrom, requestIdHeader } from "../lib/rpc/request-context.ts";
+import type { DrainOptions } from "../lib/rpc/server.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
-import { openPort } from "../lib/runtime/open-port.ts";
-import { requestIdFrom, requestIdHeader } from "../lib/runtime/request-context.ts";
-import type { DrainOptions } from "../lib/runtime/server.ts";
 import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
-import { sendError } from "./answer.ts";
-import { headerText, identify, requireAccess } from "./auth.ts";
-import { BodyBudget } from "./body-budget.ts";
+import { activityRoute } from "./activity/route.ts";
+import { BodyBudget } from "./body/body-budget.ts";
+import { byokRoutes } from "./byok/route.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
-import { answerCors } from "./cors.ts";
-import { toErrorAnswer } from "./error-body.ts";
-import { createExampleModels } from "./example-models.ts";
-import { Exchange } from "./exchange.ts";
+import { creditsRoute } from "./credits/route.ts";
+import { destinationRoutes } from "./destinations/route.ts";
+import { createExampleModels } from "./docs/example-models.ts";
+import { openApiRoute } from "./docs/openapi-route.ts";
+import { rootRoutes } from "./docs/root-route.ts";
+import { docsRoutes } from "./docs/route.ts";
+import { generationRoute } from "./generation/route.ts";
+import { sendError } from "./http/answer.ts";
+import { headerText, identify, requireAccess } from "./http/auth.ts";
+import { answerCors } from "./http/cors.ts";
+import { toErrorAnswer } from "./http/error-body.ts";
+import { Exchange } from "./http/exchange.ts";
 import {
   type HttpListener,
   type HttpListenerOptions,
   listenHttp,
   maxHeaderBytes,
   type RequestFault,
-} from "./http-listener.ts";
-import { readinessRoute } from "./readiness.ts";
-import { logExchange } from "./request-log.ts";
-import { measureRequests } from "./request-metrics.ts";
-import { beginRequestSpan } from "./request-span.ts";
-import type { Admission, Route } from "./route.ts";
-import { activityRoute } from "./routes/activity.ts";
-import { audioSpeechRoute } from "./routes/audio-speech.ts";
-import { byokRoutes } from "./routes/byok.ts";
-import { creditsRoute } from "./routes/credits.ts";
-import { destinationRoutes } from "./routes/destinations.ts";
-import { docsRoutes } from "./routes/docs.ts";
-import { generationRoute } from "./routes/generation.ts";
-import { imageGenerationsRoutes } from "./routes/image-generations.ts";
-import { imagesRoute } from "./routes/images.ts";
-import { keyRoutes } from "./routes/keys.ts";
-import { modelRoutes } from "./routes/models.ts";
-import { openApiRoute } from "./routes/openapi.ts";
-import { rootRoutes } from "./routes/root.ts";
-import { voicesRoute } from "./routes/voices.ts";
+} from "./http/http-listener.ts";
+import { readinessRoute } from "./http/readiness.ts";
+import { logExchange } from "./http/request-log.ts";
+import { measureRequests } from "./http/request-metrics.ts";
+import { beginRequestSpan } from "./http/request-span.ts";
+import type { Admission, Route } from "./http/route.ts";
+import { imageGenerationsRoutes } from "./images/generations/route.ts";
+import { imagesRoute } from "./images/route.ts";
+import { keyRoutes } from "./keys/route.ts";
+import { modelRoutes } from "./models/route.ts";
+import { audioSpeechRoute } from "./speech/route.ts";
+import { voicesRoute } from "./speech/voices-route.ts";
 
 /** What a gateway is made of: the services, who keys speak for, and what follows. */
 export interface GatewayDependencies extends GatewayClients {

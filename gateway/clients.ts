@@ -15,11 +15,11 @@ import type { Audience } from "../lib/identity/issuer.ts";
 import type { TokenSigner } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { forwardAdmissionId } from "../lib/rate-limit/admission-id.ts";
-import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/runtime/client.ts";
-import type { RequestParts } from "../lib/runtime/request-parts.ts";
-import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../lib/runtime/rpc-handler.ts";
-import type { Authenticate } from "./auth.ts";
-import { imageRequestParts } from "./image-request-parts.ts";
+import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
+import type { RequestParts } from "../lib/rpc/request/request-parts.ts";
+import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../lib/rpc/rpc-handler.ts";
+import type { Authenticate } from "./http/auth.ts";
+import { imageRequestParts } from "./images/request-parts.ts";
 
 /** The services that the gateway calls. */
 export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage" | "destination">;

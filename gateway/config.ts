@@ -1,6 +1,8 @@
 import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
 import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
+import { hostInUrl } from "../lib/rpc/port/open-port.ts";
+import { tlsSpec } from "../lib/rpc/port/tls-files.ts";
 import {
   httpUrlVar,
   intVar,
@@ -11,8 +13,6 @@ import {
   readConfig,
   textVar,
 } from "../lib/runtime/config.ts";
-import { hostInUrl } from "../lib/runtime/open-port.ts";
-import { tlsSpec } from "../lib/runtime/tls-files.ts";
 import { metricsSpec } from "../lib/telemetry/metrics-config.ts";
 
 const bytesPerMib = 1 << 20;

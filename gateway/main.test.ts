@@ -23,10 +23,10 @@ import type { Audience } from "../lib/identity/issuer.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { openServiceKeySet } from "../lib/identity/service-key-set.ts";
 import { createTokenVerifier } from "../lib/identity/service-token.ts";
-import { serverInterceptor } from "../lib/runtime/interceptors.ts";
+import { serverInterceptor } from "../lib/rpc/interceptors.ts";
+import { requestIdKey } from "../lib/rpc/request-context.ts";
+import { type RpcServer, startRpcServer } from "../lib/rpc/server.ts";
 import { silentLog } from "../lib/runtime/log.ts";
-import { requestIdKey } from "../lib/runtime/request-context.ts";
-import { type RpcServer, startRpcServer } from "../lib/runtime/server.ts";
 import { type Child, startChild } from "../test/support/child.ts";
 import { imageFinished, imageStarted, postImages, wholeImage } from "../test/support/gateway-images.ts";
 import {

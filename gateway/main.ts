@@ -2,11 +2,11 @@ import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner } from "../lib/identity/service-token.ts";
 import { openLoadShedder } from "../lib/rate-limit/open-load-shedder.ts";
 import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
+import { readTlsFiles } from "../lib/rpc/port/tls-files.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
 import { createLog } from "../lib/runtime/log.ts";
-import { runProcess } from "../lib/runtime/process.ts";
-import { readTlsFiles } from "../lib/runtime/tls-files.ts";
+import { runProcess } from "../lib/service/process.ts";
 import { measureLimiter, watchLoad } from "../lib/telemetry/metrics-limits.ts";
 import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
 import { measureProcess } from "../lib/telemetry/metrics-process.ts";
@@ -14,7 +14,7 @@ import { openTracing } from "../lib/telemetry/tracing.ts";
 import { createGateway } from "./app.ts";
 import { createGatewayClients } from "./clients.ts";
 import { drainTimeoutMs, gatewaySettings, readGatewayConfig } from "./config.ts";
-import { limitRequests } from "./rate-limit.ts";
+import { limitRequests } from "./http/rate-limit.ts";
 
 await runProcess(async () => {
   const config = readGatewayConfig();

@@ -7,9 +7,9 @@ import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
 import { actingForKey } from "../lib/identity/caller.ts";
-import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../lib/rpc/client.ts";
+import { requestIdKey } from "../lib/rpc/request-context.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { requestIdKey } from "../lib/runtime/request-context.ts";
 import { accountKey, accountRoutes, providerKey } from "../test/support/fake-account.ts";
 import { activityItem, generationEvent, usageRoutes } from "../test/support/fake-usage.ts";
 import { errorOf, type GatewayServer, startGatewayServer, testKeys } from "../test/support/gateway-server.ts";

@@ -1,8 +1,7 @@
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import type { Log } from "../lib/runtime/log.ts";
-import type { Catalog } from "./catalog.ts";
-import { builtInCatalogDirectory, loadCatalog } from "./catalog-load.ts";
-import { keyVariable, readConnections } from "./connections.ts";
+import type { Catalog } from "./catalog/catalog.ts";
+import { builtInCatalogDirectory, loadCatalog } from "./catalog/load.ts";
 import type {
   EnginePool,
   ImageAdapter,
@@ -14,6 +13,7 @@ import type {
 } from "./contract.ts";
 import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
+import { keyVariable, readConnections } from "./upstream/connections.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
 export const builtInProviders: readonly ProviderManifest[] = [local, openai];

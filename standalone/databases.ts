@@ -1,7 +1,7 @@
 import { connectDatabase, type PoolReading } from "../lib/database/connect.ts";
 import { migrateToLatest } from "../lib/database/migrate.ts";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
 import { destinationMigrations } from "../services/destination/migrations.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { diskIsFull } from "./disk-is-full.ts";
 
 async function dataDirectory(): Promise<string> {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { noteOfHome } from "./postgres-home.ts";
 
 /** As Node's file system, PostgreSQL's answers (disk_full) and whatever else writes to a disk say it. */

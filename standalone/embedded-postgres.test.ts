@@ -3,7 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createLog, silentLog } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { homeOf, removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 import {
   type EmbeddedPostgres,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import pg from "pg";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { runnableBinaries } from "./postgres-binaries.ts";
 import { ensureCluster, ownerRole } from "./postgres-cluster.ts";
 import { prepareDataDirectory, settleHome } from "./postgres-home.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { builtInCatalogDirectory, loadCatalog } from "../providers/catalog-load.ts";
+import { builtInCatalogDirectory, loadCatalog } from "../providers/catalog/load.ts";
 import { builtInProviders } from "../providers/registry.ts";
 import { greeting } from "./greeting.ts";
 

@@ -1,4 +1,4 @@
-import type { BootstrapKeys } from "../services/account/bootstrap.ts";
+import type { BootstrapKeys } from "../services/account/accounts/bootstrap.ts";
 
 /** What the terminal shows when everything serves. */
 export interface Greeting {

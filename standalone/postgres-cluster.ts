@@ -4,7 +4,7 @@ import { chown, open, readdir, readFile, rename, rm, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { type PostgresBinaries, serverProcess } from "./postgres-binaries.ts";
 import { exists, type ServerHome, writeAtomically } from "./postgres-home.ts";
 

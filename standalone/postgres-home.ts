@@ -20,7 +20,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { handOver, isRoot, mayEnter, type ServerUser, unprivilegedUser, userName } from "./postgres-user.ts";
 
 /** The server's own directory, and who it belongs to when that isn't this process's user. */

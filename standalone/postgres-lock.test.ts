@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { temporaryDirectory } from "../test/support/temporary-directory.ts";
 import { lockDirectory } from "./postgres-lock.ts";
 

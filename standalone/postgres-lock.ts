@@ -9,7 +9,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 
 /** A directory that this process owns until it ends or releases it. */
 export interface DirectoryLock {

@@ -13,7 +13,7 @@ import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { serverProcess } from "./postgres-binaries.ts";
 import type { ServerHome } from "./postgres-home.ts";
 

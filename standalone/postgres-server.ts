@@ -15,7 +15,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Log } from "../lib/runtime/log.ts";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 import { type PostgresBinaries, serverProcess } from "./postgres-binaries.ts";
 import type { ServerHome } from "./postgres-home.ts";
 import { stopOrphan } from "./postgres-orphan.ts";

@@ -1,6 +1,6 @@
 import { lchown, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { StartError } from "../lib/runtime/process.ts";
+import { StartError } from "../lib/runtime/start-error.ts";
 
 /** A user of the system under which the database server runs. */
 export interface ServerUser {

@@ -16,7 +16,7 @@ import type { Strangers } from "../lib/identity/stranger.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { openLoadShedder } from "../lib/rate-limit/open-load-shedder.ts";
 import { openRequestLimiter } from "../lib/rate-limit/open-request-limiter.ts";
-import { createLocalTransport, createRpcClient } from "../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../lib/rpc/client.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
 import type { Tracer } from "../lib/runtime/span.ts";
@@ -28,18 +28,18 @@ import { watchPools } from "../lib/telemetry/metrics-database.ts";
 import { measureGenerations } from "../lib/telemetry/metrics-generations.ts";
 import { measureLimiter, watchLoad } from "../lib/telemetry/metrics-limits.ts";
 import { openProviders } from "../providers/registry.ts";
-import { watchEngines } from "../providers/upstream-metrics.ts";
-import { type AccountService, createAccountService } from "../services/account/account-service.ts";
+import { watchEngines } from "../providers/routing/upstream-metrics.ts";
+import { type AccountService, createAccountService } from "../services/account/accounts/account-service.ts";
 import {
   type BootstrapKeys,
   bootstrapAccount,
   unknownKeys,
   withGeneratedKeys,
-} from "../services/account/bootstrap.ts";
+} from "../services/account/accounts/bootstrap.ts";
 import { accountLimits, readBootstrapKeys } from "../services/account/config.ts";
 import type { AccountDatabase } from "../services/account/store.ts";
-import { createDestinationService } from "../services/destination/destination-service.ts";
-import { openReceivers } from "../services/destination/receivers.ts";
+import { openReceivers } from "../services/destination/delivery/receivers.ts";
+import { createDestinationService } from "../services/destination/settings/destination-service.ts";
 import { destinationTypes } from "../services/destination/types/registry.ts";
 import { generationSettings } from "../services/image/config.ts";
 import { createImageService } from "../services/image/image-service.ts";

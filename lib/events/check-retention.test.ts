@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../runtime/log.ts";
-import { StartError } from "../runtime/process.ts";
+import { StartError } from "../runtime/start-error.ts";
 import { checkRetention } from "./check-retention.ts";
 
 /** Answers one after the other, the last one for ever. */

@@ -1,5 +1,5 @@
 import type { Log } from "../runtime/log.ts";
-import { StartError } from "../runtime/process.ts";
+import { StartError } from "../runtime/start-error.ts";
 import type { Bus } from "./bus.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { withLimit } from "./with-limit.ts";

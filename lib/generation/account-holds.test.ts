@@ -9,7 +9,7 @@ import { AccountInternalService } from "../../gen/media/account/v1/account_inter
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createLocalTransport, createRpcClient } from "../runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../rpc/client.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { createLog } from "../runtime/log.ts";
 import { AccountHolds, type AccountHoldsOptions } from "./account-holds.ts";

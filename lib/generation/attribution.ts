@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { principalOf } from "../identity/caller.ts";
-import { requestIdKey } from "../runtime/request-context.ts";
+import { requestIdKey } from "../rpc/request-context.ts";
 import { spanKey } from "../runtime/span.ts";
 import type { Attribution } from "./generation-event.ts";
 import type { AttributionFields } from "./request-limits.ts";

@@ -2,8 +2,8 @@ import { kafkaSpec } from "../events/kafka-config.ts";
 import { addressLimitSpec } from "../rate-limit/address-limiter.ts";
 import { loadSpec } from "../rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
+import { tlsSpec } from "../rpc/port/tls-files.ts";
 import { httpUrlVar, intVar, listVar, processSpec, textVar } from "../runtime/config.ts";
-import { tlsSpec } from "../runtime/tls-files.ts";
 import { paidSpec } from "./paid-spec.ts";
 
 /** The variables that every process reads that generates. */

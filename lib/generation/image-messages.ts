@@ -1,4 +1,4 @@
-import type { MessageLimits } from "../runtime/rpc-handler.ts";
+import type { MessageLimits } from "../rpc/rpc-handler.ts";
 
 /** Most bytes of one `image_data` frame; whole images are cut into such pieces. */
 export const maxImageDataBytes = 1 << 20;

@@ -4,7 +4,7 @@ import { ReservationOutcome, ReservationSchema } from "../../gen/media/account/v
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { recordSpans } from "../../test/support/recorded-spans.ts";
-import { createLocalTransport, createRpcClient } from "../runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../rpc/client.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { silentLog } from "../runtime/log.ts";
 import { traceparentHeader } from "../runtime/span.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { createRemoteTransport, createRpcClient } from "../runtime/client.ts";
+import { createRemoteTransport, createRpcClient } from "../rpc/client.ts";
 import type { Issuer } from "./issuer.ts";
 import { readServiceKey } from "./service-key.ts";
 import { createTokenSigner } from "./service-token.ts";

@@ -8,10 +8,10 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { bodyOf, encodingHeaderOf, nameOfWire, openCall, rpcWires } from "../../test/support/rpc-wire.ts";
+import { serverInterceptor } from "../rpc/interceptors.ts";
+import { type RpcServer, startRpcServer } from "../rpc/server.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { serverInterceptor } from "../runtime/interceptors.ts";
 import { silentLog } from "../runtime/log.ts";
-import { type RpcServer, startRpcServer } from "../runtime/server.ts";
 import { accessTable } from "./access.ts";
 import { createIdentityInterceptor } from "./identity-interceptor.ts";
 

@@ -1,10 +1,10 @@
 import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { byteHolderKey, requestLogKey } from "../rpc/request-context.ts";
 import { peerAddressKey } from "../runtime/client-address.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { byteHolderKey, requestLogKey } from "../runtime/request-context.ts";
 import { checkAccess, isForGenerating } from "./access.ts";
 import type { KeyAuthenticator } from "./authenticate.ts";
 import { type Caller, callerKey } from "./caller.ts";

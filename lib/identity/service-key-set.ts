@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { type CryptoKey, importJWK, type JWK } from "jose";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
-import { StartError } from "../runtime/process.ts";
+import { StartError } from "../runtime/start-error.ts";
 import { type Issuer, isIssuer } from "./issuer.ts";
 import { isPublicServiceJwk, parseJson } from "./service-key.ts";
 

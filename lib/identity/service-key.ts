@@ -7,7 +7,7 @@ import {
   importJWK,
   type JWK,
 } from "jose";
-import { StartError } from "../runtime/process.ts";
+import { StartError } from "../runtime/start-error.ts";
 import { type Issuer, isIssuer } from "./issuer.ts";
 
 /**

@@ -16,10 +16,10 @@ import {
 import { generateApiKey, hashApiKey } from "../identity/api-key.ts";
 import { createKeyAuthenticator, keyRefusal } from "../identity/authenticate.ts";
 import { createIdentityInterceptor } from "../identity/identity-interceptor.ts";
+import { serverInterceptor } from "../rpc/interceptors.ts";
 import { cidrListVar, readConfig } from "../runtime/config.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { wordOfReason } from "../runtime/error-code.ts";
-import { serverInterceptor } from "../runtime/interceptors.ts";
 import { silentLog } from "../runtime/log.ts";
 import { AddressLimiter } from "./address-limiter.ts";
 

@@ -13,13 +13,13 @@ import {
 } from "../../test/support/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type Caller, callerKey } from "../identity/caller.ts";
-import { callLifeOf } from "../runtime/call-life.ts";
-import { createLocalTransport } from "../runtime/client.ts";
+import { callLifeOf } from "../rpc/call-life.ts";
+import { createLocalTransport } from "../rpc/client.ts";
+import { serverInterceptor } from "../rpc/interceptors.ts";
+import type { RegisterRoutes } from "../rpc/rpc-handler.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { serverInterceptor } from "../runtime/interceptors.ts";
 import { silentLog } from "../runtime/log.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
-import type { RegisterRoutes } from "../runtime/rpc-handler.ts";
 import { admissionIdHeader } from "./admission-id.ts";
 import { createLimitInterceptor } from "./limit-interceptor.ts";
 import { limitedRequest, type RequestLimiter } from "./limiter.ts";

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { callerKey } from "../identity/caller.ts";
-import { callLifeOf } from "../runtime/call-life.ts";
+import { callLifeOf } from "../rpc/call-life.ts";
 import { admissionIdOf } from "./admission-id.ts";
 import { limitedRequest, type RequestLimiter } from "./limiter.ts";
 import type { LoadShedder } from "./load-shedder.ts";

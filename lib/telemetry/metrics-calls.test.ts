@@ -10,8 +10,8 @@ import {
   stockTransport,
   transportNames,
 } from "../../test/support/speech-server.ts";
+import { serverInterceptor } from "../rpc/interceptors.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { serverInterceptor } from "../runtime/interceptors.ts";
 import { silentLog } from "../runtime/log.ts";
 import { Metrics } from "./metrics.ts";
 import { measureCalls } from "./metrics-calls.ts";

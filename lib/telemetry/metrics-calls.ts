@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import type { OnCallEnd } from "../runtime/interceptors.ts";
+import type { OnCallEnd } from "../rpc/interceptors.ts";
 import { type Metrics, requestSeconds } from "./metrics.ts";
 
 /** How long RPCs took and how they ended, for `serverInterceptor`; undefined without metrics. */

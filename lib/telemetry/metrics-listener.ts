@@ -1,7 +1,7 @@
+import { addressOf } from "../rpc/port/open-port.ts";
+import { listenOnPort } from "../rpc/port/port-listener.ts";
 import { logListening } from "../runtime/listening.ts";
 import type { Log } from "../runtime/log.ts";
-import { addressOf } from "../runtime/open-port.ts";
-import { listenOnPort } from "../runtime/port-listener.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** Where the metrics of a process are told whose other ports are not for operators. */

@@ -14,8 +14,8 @@ import {
   MeterProvider,
   MetricReader,
 } from "@opentelemetry/sdk-metrics";
+import type { NodeRequest, NodeResponse } from "../rpc/port/port-listener.ts";
 import type { Log } from "../runtime/log.ts";
-import type { NodeRequest, NodeResponse } from "../runtime/port-listener.ts";
 
 /** Names and values that tell one series of a metric from the others. */
 export type Labels = Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { callerKey } from "../identity/caller.ts";
-import { followCall, nameOfCall } from "../runtime/call-spans.ts";
-import { requestIdKey, requestLogKey } from "../runtime/request-context.ts";
+import { followCall, nameOfCall } from "../rpc/call-spans.ts";
+import { requestIdKey, requestLogKey } from "../rpc/request-context.ts";
 import { spanKey, type Tracer, traceparentHeader } from "../runtime/span.ts";
 
 /**

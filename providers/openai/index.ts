@@ -1,6 +1,6 @@
 import type { ProviderManifest } from "../contract.ts";
-import { createImageAdapter } from "../openai-dialect/image.ts";
-import { createSpeechAdapter } from "../openai-dialect/speech.ts";
+import { createImageAdapter } from "../openai-compatible/image.ts";
+import { createSpeechAdapter } from "../openai-compatible/speech.ts";
 
 /** OpenAI, at its own address or at one that speaks exactly as it does. */
 export const openai: ProviderManifest = {

@@ -7,6 +7,7 @@ import {
   type RateCeilingConfig,
   rateCeilingSpec,
 } from "../../lib/rate-limit/open-request-limiter.ts";
+import { tlsSpec } from "../../lib/rpc/port/tls-files.ts";
 import {
   ConfigError,
   databaseUrlVar,
@@ -19,9 +20,8 @@ import {
   textVar,
   usdVar,
 } from "../../lib/runtime/config.ts";
-import { tlsSpec } from "../../lib/runtime/tls-files.ts";
-import type { AccountLimits } from "./account-service.ts";
-import type { FirstAccount } from "./bootstrap.ts";
+import type { AccountLimits } from "./accounts/account-service.ts";
+import type { FirstAccount } from "./accounts/bootstrap.ts";
 
 /** What the first account is made with; the keys are secrets. */
 export const bootstrapSpec = {

@@ -18,7 +18,7 @@ import {
   KeyUsageSchema,
   LimitReset,
 } from "../../gen/media/account/v1/key_pb.ts";
-import { type LineSpending, limitRemaining, type PeriodSums } from "./key-spending.ts";
+import { type LineSpending, limitRemaining, type PeriodSums } from "./keys/key-spending.ts";
 import type {
   AccountKindName,
   AccountRow,

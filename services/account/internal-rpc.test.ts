@@ -24,8 +24,8 @@ import {
   realEvent,
 } from "../../test/support/account-money.ts";
 import { startTestAccountServer, type TestAccountServer } from "../../test/support/account-server.ts";
-import { maxBatchItems } from "./hold-requests.ts";
-import { maxNanoUsd } from "./settlements.ts";
+import { maxBatchItems } from "./money/hold-requests.ts";
+import { maxNanoUsd } from "./money/settlements.ts";
 
 const dayMs = 86_400_000;
 let server: TestAccountServer;

@@ -13,15 +13,19 @@ import type { AccountInternalService } from "../../gen/media/account/v1/account_
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import { fromProtoReleaseRequest, fromProtoReserveRequest, fromProtoSettleRequest } from "./hold-requests.ts";
-import { type HoldDecision, releaseHolds, reserveCredit } from "./holds.ts";
-import { checkKeyHash } from "./key-requests.ts";
+import { checkKeyHash } from "./keys/key-requests.ts";
+import {
+  fromProtoReleaseRequest,
+  fromProtoReserveRequest,
+  fromProtoSettleRequest,
+} from "./money/hold-requests.ts";
+import { type HoldDecision, releaseHolds, reserveCredit } from "./money/holds.ts";
 import {
   type SettlementOptions,
   type SettlementOutcome,
   settlementFault,
   settleTold,
-} from "./settlements.ts";
+} from "./money/settlements.ts";
 
 /** What the handlers for processes work with. */
 export interface InternalRpcOptions extends SettlementOptions {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type MoneyDatabase, startMoneyDatabase } from "../../test/support/account-money.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createAccount } from "./accounts.ts";
+import { createAccount } from "./accounts/accounts.ts";
 import { readPages } from "./read-pages.ts";
 
 let world: MoneyDatabase;

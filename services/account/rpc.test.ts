@@ -13,8 +13,8 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { startTestAccountServer, type TestAccountServer } from "../../test/support/account-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { fromProtoCreateKeyRequest } from "./key-requests.ts";
-import { createKey, maxKeysPerAccount } from "./keys.ts";
+import { fromProtoCreateKeyRequest } from "./keys/key-requests.ts";
+import { createKey, maxKeysPerAccount } from "./keys/keys.ts";
 
 const logLines: string[] = [];
 let server: TestAccountServer;

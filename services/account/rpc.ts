@@ -19,10 +19,10 @@ import {
   fromProtoListKeysRequest,
   fromProtoRotateKeyRequest,
   fromProtoUpdateKeyRequest,
-} from "./key-requests.ts";
-import { rotateKey } from "./key-rotation.ts";
-import { noSpending, readSpending } from "./key-spending.ts";
-import { createKey, deleteKey, getKey, listKeys, updateKey } from "./keys.ts";
+} from "./keys/key-requests.ts";
+import { rotateKey } from "./keys/key-rotation.ts";
+import { noSpending, readSpending } from "./keys/key-spending.ts";
+import { createKey, deleteKey, getKey, listKeys, updateKey } from "./keys/keys.ts";
 import type { AccountDatabase, ApiKeyRow } from "./store.ts";
 
 /** The handlers of KeyService; each answers for the account of the calling key alone. */

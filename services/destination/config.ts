@@ -1,5 +1,6 @@
 import { kafkaSpec } from "../../lib/events/kafka-config.ts";
 import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
+import { tlsSpec } from "../../lib/rpc/port/tls-files.ts";
 import {
   type ConfigSpec,
   cidrListVar,
@@ -13,7 +14,6 @@ import {
   readConfig,
   textVar,
 } from "../../lib/runtime/config.ts";
-import { tlsSpec } from "../../lib/runtime/tls-files.ts";
 
 /** Where destinations may lead; standalone reads it too. */
 export const receiverSpec = {

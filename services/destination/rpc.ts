@@ -16,9 +16,14 @@ import type { DestinationService } from "../../gen/media/destination/v1/destinat
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { principalOf } from "../../lib/identity/caller.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import type { Attempter } from "./attempt.ts";
-import { toProtoDelivery, toProtoDestination } from "./convert.ts";
-import { fromProtoCreateRequest, fromProtoUpdateRequest, readKey, readPage } from "./destination-requests.ts";
+import type { Attempter } from "./delivery/attempt.ts";
+import { toProtoDelivery, toProtoDestination } from "./settings/convert.ts";
+import {
+  fromProtoCreateRequest,
+  fromProtoUpdateRequest,
+  readKey,
+  readPage,
+} from "./settings/destination-requests.ts";
 import {
   changeDestination,
   createDestination,
@@ -28,9 +33,9 @@ import {
   listDeliveries,
   listDestinations,
   resumeDestination,
-} from "./destinations.ts";
-import { mergeConfig } from "./masked-config.ts";
-import type { SettingsKeeper } from "./settings-keeper.ts";
+} from "./settings/destinations.ts";
+import { mergeConfig } from "./settings/masked-config.ts";
+import type { SettingsKeeper } from "./settings/settings-keeper.ts";
 import type { DestinationDatabase, ShownDestinationRow } from "./store.ts";
 
 /** What the handlers work with. */

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, Kysely, Selectable, Transaction } from "kysely";
-import type { StoredFilterRules } from "./filter-rules.ts";
+import type { StoredFilterRules } from "./settings/filter-rules.ts";
 
 type CreatedAt = ColumnType<Date, never, never>;
 type Instant = ColumnType<Date | null, Date | null | undefined, Date | null>;

@@ -9,7 +9,7 @@ import {
 } from "../../gen/media/image/v1/image_pb.ts";
 import { attributionIssues, preferenceIssues } from "../../lib/generation/request-limits.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import type { Resolution } from "../../providers/catalog-image.ts";
+import type { Resolution } from "../../providers/catalog/image.ts";
 import type { ImageCall, ImageFormat } from "../../providers/contract.ts";
 import type { ImageRequest } from "./image-request.ts";
 import type { ReferenceSource } from "./references.ts";

@@ -1,9 +1,9 @@
 import sharp from "sharp";
-import type { ImageEndpoint } from "../../providers/catalog.ts";
-import type { PixelSize } from "../../providers/catalog-image.ts";
-import { imageListPrice, mostImagesCanCost } from "../../providers/endpoint-price.ts";
-import type { Delivered } from "../../providers/generation-record.ts";
-import type { BilledDelivery } from "../../providers/reported-usage.ts";
+import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
+import { imageListPrice, mostImagesCanCost } from "../../providers/catalog/endpoint-price.ts";
+import type { PixelSize } from "../../providers/catalog/image.ts";
+import type { Delivered } from "../../providers/routing/generation-record.ts";
+import type { BilledDelivery } from "../../providers/routing/reported-usage.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { askedOf, megapixel } from "./plan.ts";
 import { readImageHeader } from "./read-image-header.ts";

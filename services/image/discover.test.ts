@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ImageModelSchema, type ParameterCapability } from "../../gen/media/image/v1/image_pb.ts";
-import type { ImageEndpoint } from "../../providers/catalog.ts";
-import type { ImageCapabilities } from "../../providers/catalog-image.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-load.ts";
+import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
+import type { ImageCapabilities } from "../../providers/catalog/image.ts";
+import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/registry.ts";
 import { imageCatalogOf, imageEndpoint } from "../../test/support/fake-image.ts";
 import { listImageModels } from "./discover.ts";

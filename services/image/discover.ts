@@ -4,8 +4,8 @@ import type {
   ImageModelSchema,
   ParameterCapabilitySchema,
 } from "../../gen/media/image/v1/image_pb.ts";
-import type { Catalog, ImageEndpoint, ImageModel } from "../../providers/catalog.ts";
-import type { ImageCapabilities } from "../../providers/catalog-image.ts";
+import type { Catalog, ImageEndpoint, ImageModel } from "../../providers/catalog/catalog.ts";
+import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import type { ImageFormat } from "../../providers/contract.ts";
 import { canTranscode } from "./encode.ts";
 import { offeredRatios, offeredTiers } from "./size.ts";

@@ -10,9 +10,7 @@
 import { maxPartialImageBytes } from "../../lib/generation/image-messages.ts";
 import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import type { AttemptBounds } from "../../providers/attempt.ts";
-import type { Candidate } from "../../providers/candidate.ts";
-import type { ImageEndpoint } from "../../providers/catalog.ts";
+import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import {
   type ImageAnswer,
   type ImageOutput,
@@ -20,6 +18,8 @@ import {
   type TokenUsage,
 } from "../../providers/contract.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
+import type { AttemptBounds } from "../../providers/routing/attempt.ts";
+import type { Candidate } from "../../providers/routing/candidate.ts";
 import type { DecodeRoom } from "./decode-budget.ts";
 import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";

@@ -6,9 +6,9 @@ import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import type { ImagePrice } from "../../providers/catalog-image.ts";
+import type { ImagePrice } from "../../providers/catalog/image.ts";
 import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import {
   FakePainter,
   fakeImageProviders,

@@ -1,15 +1,15 @@
 import { openGenerationProcess } from "../../lib/generation/generation-process.ts";
 import { createGuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
+import { readTlsFiles } from "../../lib/rpc/port/tls-files.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { runProcess } from "../../lib/runtime/process.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
-import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { runProcess } from "../../lib/service/process.ts";
 import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
-import { watchEngines } from "../../providers/upstream-metrics.ts";
+import { watchEngines } from "../../providers/routing/upstream-metrics.ts";
 import { drainTimeoutMs, generationSettings, readImageConfig } from "./config.ts";
 import { createImageService } from "./image-service.ts";
 

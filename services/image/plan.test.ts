@@ -6,9 +6,9 @@ import {
   ProviderSort,
 } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { Catalog, type ImageEndpoint } from "../../providers/catalog.ts";
-import type { ImageCapabilities, ImagePrice } from "../../providers/catalog-image.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { Catalog, type ImageEndpoint } from "../../providers/catalog/catalog.ts";
+import type { ImageCapabilities, ImagePrice } from "../../providers/catalog/image.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { imageCatalogOf, imageEndpoint } from "../../test/support/fake-image.ts";
 import { speechEndpoint } from "../../test/support/fake-speech.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { createGuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
-import { CallLife } from "../../lib/runtime/call-life.ts";
+import { CallLife } from "../../lib/rpc/call-life.ts";
 import { cidrListVar, readConfig } from "../../lib/runtime/config.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { DecodeBudget } from "./decode-budget.ts";

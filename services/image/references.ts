@@ -18,7 +18,7 @@ import {
   type GuardedFetchErrorKind,
 } from "../../lib/http/guarded-fetch.ts";
 import { parseFetchUrl } from "../../lib/http/url-guard.ts";
-import type { CallLife } from "../../lib/runtime/call-life.ts";
+import type { CallLife } from "../../lib/rpc/call-life.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { ReferenceImage } from "../../providers/contract.ts";
 import type { DecodeRoom } from "./decode-budget.ts";

@@ -12,10 +12,10 @@ import {
   GenerateResponseSchema,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
-import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
 import {
   FakePainter,
   fakeImageProviders,

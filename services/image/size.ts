@@ -19,7 +19,7 @@ import {
   type Resolution,
   resolutions,
   type SizeGrid,
-} from "../../providers/catalog-image.ts";
+} from "../../providers/catalog/image.ts";
 import { usualSize } from "./usual-sizes.ts";
 
 /** The three fields as they came; empty aspect ratio and size, and an undefined resolution, count as not given. */

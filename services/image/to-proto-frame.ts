@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type GenerateResponseSchema, TextPhase } from "../../gen/media/image/v1/image_pb.ts";
-import type { SendBytes } from "../../lib/runtime/outgoing-bytes.ts";
+import type { SendBytes } from "../../lib/rpc/port/outgoing-bytes.ts";
 import type { GenerationFrame } from "./generate.ts";
 
 type ProtoFrame = NonNullable<MessageInitShape<typeof GenerateResponseSchema>["frame"]>;

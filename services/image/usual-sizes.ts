@@ -1,4 +1,4 @@
-import type { AspectRatio, PixelSize, Resolution } from "../../providers/catalog-image.ts";
+import type { AspectRatio, PixelSize, Resolution } from "../../providers/catalog/image.ts";
 
 type Sizes = Partial<Record<Resolution, readonly [long: number, short: number]>>;
 

@@ -1,8 +1,8 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
-import type { SpeechEndpoint } from "../../providers/catalog.ts";
-import { listPrice } from "../../providers/endpoint-price.ts";
-import type { Delivered } from "../../providers/generation-record.ts";
-import type { BilledDelivery } from "../../providers/reported-usage.ts";
+import type { SpeechEndpoint } from "../../providers/catalog/catalog.ts";
+import { listPrice } from "../../providers/catalog/endpoint-price.ts";
+import type { Delivered } from "../../providers/routing/generation-record.ts";
+import type { BilledDelivery } from "../../providers/routing/reported-usage.ts";
 import { mostCostOf } from "./plan.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 import { UsableAudio } from "./usable-audio.ts";

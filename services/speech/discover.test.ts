@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AudioFormat, SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
-import type { SpeechEndpoint } from "../../providers/catalog.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-load.ts";
+import type { SpeechEndpoint } from "../../providers/catalog/catalog.ts";
+import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/registry.ts";
 import { catalogOf, speechEndpoint } from "../../test/support/fake-speech.ts";
 import { listSpeechModels } from "./discover.ts";

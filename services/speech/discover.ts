@@ -6,7 +6,7 @@ import type {
   SpeechEndpoint,
   SpeechModel,
   Voice,
-} from "../../providers/catalog.ts";
+} from "../../providers/catalog/catalog.ts";
 import { toProtoAudioFormat } from "./convert.ts";
 
 /** The speech models of a catalogue as they travel, ordered by id. */

@@ -1,13 +1,13 @@
 import { openGenerationProcess } from "../../lib/generation/generation-process.ts";
+import { readTlsFiles } from "../../lib/rpc/port/tls-files.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import { logListening } from "../../lib/runtime/listening.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { runProcess } from "../../lib/runtime/process.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
-import { readTlsFiles } from "../../lib/runtime/tls-files.ts";
+import { runProcess } from "../../lib/service/process.ts";
 import { measureProcess } from "../../lib/telemetry/metrics-process.ts";
 import { openTracing } from "../../lib/telemetry/tracing.ts";
 import { openProviders } from "../../providers/registry.ts";
-import { watchEngines } from "../../providers/upstream-metrics.ts";
+import { watchEngines } from "../../providers/routing/upstream-metrics.ts";
 import { drainTimeoutMs, readSpeechConfig, synthesisLimits } from "./config.ts";
 import { createSpeechService } from "./speech-service.ts";
 

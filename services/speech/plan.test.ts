@@ -6,9 +6,9 @@ import {
   ProviderSort,
 } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import type { SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog.ts";
+import type { SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { ProviderError } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { catalogOf, speechEndpoint } from "../../test/support/fake-speech.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { candidatesFor, mostCostOf, planCall } from "./plan.ts";

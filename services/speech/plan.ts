@@ -1,14 +1,14 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
 import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
-import { type Candidate, candidatesOf } from "../../providers/candidate.ts";
-import type { Catalog, SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog.ts";
+import type { Catalog, SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
+import { mostSpeechCanCost } from "../../providers/catalog/endpoint-price.ts";
 import type { SpeechCall } from "../../providers/contract.ts";
-import type { EndpointHealth } from "../../providers/endpoint-health.ts";
-import { mostSpeechCanCost } from "../../providers/endpoint-price.ts";
-import { passedThrough, textCharactersOf } from "../../providers/passthrough-options.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
-import { routeCandidates } from "../../providers/router.ts";
+import { type Candidate, candidatesOf } from "../../providers/routing/candidate.ts";
+import type { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
+import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
+import { routeCandidates } from "../../providers/routing/router.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */

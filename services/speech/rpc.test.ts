@@ -17,11 +17,11 @@ import {
   createLocalTransport,
   createRemoteTransport,
   createRpcClient,
-} from "../../lib/runtime/client.ts";
+} from "../../lib/rpc/client.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog-load.ts";
+import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { createProviders } from "../../providers/registry.ts";
 import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { unlimited } from "../../test/support/unlimited.ts";

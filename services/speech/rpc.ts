@@ -1,9 +1,9 @@
 import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { attributionOf } from "../../lib/generation/attribution.ts";
-import { callLifeOf } from "../../lib/runtime/call-life.ts";
-import { requestLogKey } from "../../lib/runtime/request-context.ts";
-import type { RegisterRoutes } from "../../lib/runtime/rpc-handler.ts";
+import { callLifeOf } from "../../lib/rpc/call-life.ts";
+import { requestLogKey } from "../../lib/rpc/request-context.ts";
+import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
 import { listSpeechModels } from "./discover.ts";
 import { type SynthesizeDependencies, synthesize } from "./synthesize.ts";

@@ -5,9 +5,9 @@ import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { defaultBreakerOptions } from "../../providers/breaker.ts";
+import { defaultBreakerOptions } from "../../providers/routing/breaker.ts";
 import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
 import { catalogOf, FakeSpeaker, fakeProviders, speechEndpoint } from "../../test/support/fake-speech.ts";
 import { unlimited } from "../../test/support/unlimited.ts";

@@ -1,12 +1,12 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { CallLife } from "../../lib/runtime/call-life.ts";
+import { CallLife } from "../../lib/rpc/call-life.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import type { Price, SpeechEndpoint } from "../../providers/catalog.ts";
+import type { Price, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import {
   catalogOf,

@@ -8,7 +8,7 @@ import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { ProviderError } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import {
   catalogOf,

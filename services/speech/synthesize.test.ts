@@ -6,7 +6,7 @@ import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { ProviderError, type ProviderErrorKind } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/endpoint-health.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
 import {
   catalogOf,

@@ -1,5 +1,6 @@
 import { kafkaSpec } from "../../lib/events/kafka-config.ts";
 import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
+import { tlsSpec } from "../../lib/rpc/port/tls-files.ts";
 import {
   type ConfigSpec,
   databaseUrlVar,
@@ -12,7 +13,6 @@ import {
   readConfig,
   textVar,
 } from "../../lib/runtime/config.ts";
-import { tlsSpec } from "../../lib/runtime/tls-files.ts";
 
 /** How long records are kept; standalone reads it too. One day goes to clocks that differ. */
 export const retentionSpec = {

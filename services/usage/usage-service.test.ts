@@ -13,7 +13,7 @@ import { toEventMessage } from "../../lib/events/event-message.ts";
 import { createPostgresBus } from "../../lib/events/postgres-bus.ts";
 import { busMigrations } from "../../lib/events/postgres-bus-migrations.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
-import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { awayBus } from "../../test/support/away-bus.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";

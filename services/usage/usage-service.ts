@@ -11,15 +11,11 @@ import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
+import type { Readiness } from "../../lib/rpc/health.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
+import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
-import type { Readiness } from "../../lib/runtime/health.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import {
-  defaultMessageLimits,
-  type MessageLimits,
-  type RegisterRoutes,
-} from "../../lib/runtime/rpc-handler.ts";
 import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";

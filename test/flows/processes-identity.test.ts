@@ -13,7 +13,7 @@ import {
   type ServiceKey,
 } from "../../lib/identity/service-key.ts";
 import { createTokenSigner } from "../../lib/identity/service-token.ts";
-import { createRpcClient } from "../../lib/runtime/client.ts";
+import { createRpcClient } from "../../lib/rpc/client.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { errorOf } from "../support/gateway-server.ts";
 import {

@@ -5,7 +5,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import type { KeyFiles } from "../../lib/identity/key-files.ts";
-import { createRpcClient } from "../../lib/runtime/client.ts";
+import { createRpcClient } from "../../lib/rpc/client.ts";
 import { startChild } from "../support/child.ts";
 import { errorOf } from "../support/gateway-server.ts";
 import { type SpeechFlow, speak, startSpeechFlow } from "../support/speech-flow.ts";

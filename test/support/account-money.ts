@@ -11,12 +11,12 @@ import { connectDatabase } from "../../lib/database/connect.ts";
 import { migrateToLatest } from "../../lib/database/migrate.ts";
 import { toEventMessage } from "../../lib/events/event-message.ts";
 import { type Log, silentLog } from "../../lib/runtime/log.ts";
-import { createAccount } from "../../services/account/accounts.ts";
-import type { HoldRequest } from "../../services/account/holds.ts";
-import { grantCredit } from "../../services/account/ledger.ts";
+import { createAccount } from "../../services/account/accounts/accounts.ts";
 import { accountMigrations } from "../../services/account/migrations.ts";
-import { createMoneyCounters } from "../../services/account/money-figures.ts";
-import type { SettlementOptions } from "../../services/account/settlements.ts";
+import type { HoldRequest } from "../../services/account/money/holds.ts";
+import { grantCredit } from "../../services/account/money/ledger.ts";
+import { createMoneyCounters } from "../../services/account/money/money-figures.ts";
+import type { SettlementOptions } from "../../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables, LimitResetName } from "../../services/account/store.ts";
 import { createTestDatabase } from "./database.ts";
 

@@ -11,7 +11,7 @@ import { connectAdmin } from "../../commands/admin-client.ts";
 import { runCommand } from "../../commands/child.ts";
 import { AccountKind } from "../../gen/media/account/v1/account_pb.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
-import { builtInCatalogDirectory } from "../../providers/catalog-load.ts";
+import { builtInCatalogDirectory } from "../../providers/catalog/load.ts";
 import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
 import { startChild } from "./child.ts";
 import { type CrashDatabase, startCrashDatabase } from "./crash-database.ts";

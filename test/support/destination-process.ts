@@ -1,7 +1,7 @@
 /** A replica that delivers, as a process of its own: node destination-process.ts <database URL> <limits as JSON>. */
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { runProcess } from "../../lib/runtime/process.ts";
+import { runProcess } from "../../lib/service/process.ts";
 import type { DestinationTables } from "../../services/destination/store.ts";
 import { startReplica } from "./destination-replica.ts";
 

@@ -6,13 +6,22 @@ import { systemClock } from "../../lib/runtime/clock.ts";
 import { type Log, silentLog } from "../../lib/runtime/log.ts";
 import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
 import { createSealer, type Sealer } from "../../lib/secrets/seal.ts";
-import { Attempter } from "../../services/destination/attempt.ts";
-import { type Deliveries, startDeliveries } from "../../services/destination/deliveries.ts";
-import { type DeliveryLimits, defaultDeliveryLimits } from "../../services/destination/delivery-limits.ts";
-import { createDestination, type DestinationFields } from "../../services/destination/destinations.ts";
-import { dispatchEvents } from "../../services/destination/dispatch.ts";
-import { openReceivers, type Receivers } from "../../services/destination/receivers.ts";
-import { type DestinationTypes, SettingsKeeper } from "../../services/destination/settings-keeper.ts";
+import { Attempter } from "../../services/destination/delivery/attempt.ts";
+import { type Deliveries, startDeliveries } from "../../services/destination/delivery/deliveries.ts";
+import {
+  type DeliveryLimits,
+  defaultDeliveryLimits,
+} from "../../services/destination/delivery/delivery-limits.ts";
+import { dispatchEvents } from "../../services/destination/delivery/dispatch.ts";
+import { openReceivers, type Receivers } from "../../services/destination/delivery/receivers.ts";
+import {
+  createDestination,
+  type DestinationFields,
+} from "../../services/destination/settings/destinations.ts";
+import {
+  type DestinationTypes,
+  SettingsKeeper,
+} from "../../services/destination/settings/settings-keeper.ts";
 import type { DestinationDatabase } from "../../services/destination/store.ts";
 import { plainTypes } from "./destination-type.ts";
 

@@ -11,7 +11,7 @@ import {
   PauseReason,
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { type MessageChanges, recordCreatedMs } from "./fake-account.ts";
 

@@ -10,17 +10,17 @@ import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
 import { createTokenSigner, createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import type { Cidr } from "../../lib/runtime/config.ts";
 import { type Log, silentLog } from "../../lib/runtime/log.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
-import type { DeliveryLimits } from "../../services/destination/delivery-limits.ts";
+import type { DeliveryLimits } from "../../services/destination/delivery/delivery-limits.ts";
+import { openReceivers } from "../../services/destination/delivery/receivers.ts";
 import {
   createDestinationService,
   type RunnableDestinationService,
-} from "../../services/destination/destination-service.ts";
-import { openReceivers } from "../../services/destination/receivers.ts";
-import type { DestinationTypes } from "../../services/destination/settings-keeper.ts";
+} from "../../services/destination/settings/destination-service.ts";
+import type { DestinationTypes } from "../../services/destination/settings/settings-keeper.ts";
 import type { DestinationDatabase } from "../../services/destination/store.ts";
 import { startTestAccountServer, type TestAccountServer } from "./account-server.ts";
 import { awayBus } from "./away-bus.ts";

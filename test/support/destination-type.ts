@@ -2,7 +2,7 @@ import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { parseRetryAfterMs } from "../../lib/http/retry-after.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
-import type { DestinationTypes } from "../../services/destination/settings-keeper.ts";
+import type { DestinationTypes } from "../../services/destination/settings/settings-keeper.ts";
 import {
   type Batch,
   type DeliveryContext,

@@ -6,7 +6,7 @@ import { type Key, KeyKind, KeySchema, KeyScope, LimitReset } from "../../gen/me
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { type ProviderKey, ProviderKeySchema } from "../../gen/media/account/v1/provider_key_pb.ts";
 import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 
 /** Handlers that play what the account service offers to people's programs. */

@@ -1,6 +1,6 @@
 import { silentLog } from "../../lib/runtime/log.ts";
-import { Catalog, type ImageEndpoint } from "../../providers/catalog.ts";
-import type { ImageCapabilities } from "../../providers/catalog-image.ts";
+import { Catalog, type ImageEndpoint } from "../../providers/catalog/catalog.ts";
+import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import {
   type AttemptContext,
   type ImageAdapter,

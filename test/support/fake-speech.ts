@@ -1,5 +1,5 @@
 import { silentLog } from "../../lib/runtime/log.ts";
-import { Catalog, type SpeechCapabilities, type SpeechEndpoint } from "../../providers/catalog.ts";
+import { Catalog, type SpeechCapabilities, type SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import {
   type AttemptContext,
   ProviderError,

@@ -9,7 +9,7 @@ import {
 } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { type ActivityItem, ActivityItemSchema } from "../../gen/media/usage/v1/usage_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import type { MessageChanges } from "./fake-account.ts";
 

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { imageRequestParts } from "../../gateway/image-request-parts.ts";
+import { imageRequestParts } from "../../gateway/images/request-parts.ts";
 import {
   type GenerateResponse,
   GenerateResponseSchema,
@@ -8,9 +8,9 @@ import {
   TextPhase,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
-import { createRemoteTransport } from "../../lib/runtime/client.ts";
+import { createRemoteTransport } from "../../lib/rpc/client.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { startRpcServer } from "../../lib/runtime/server.ts";
 import {
   type GatewayServer,
   type GatewayServerOptions,

@@ -4,7 +4,7 @@ import type { ConnectRouter, ServiceImpl, Transport } from "@connectrpc/connect"
 import { createGateway, type GatewayDependencies, type RunningGateway } from "../../gateway/app.ts";
 import type { GatewayClients } from "../../gateway/clients.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../gateway/config.ts";
-import { imageRequestParts } from "../../gateway/image-request-parts.ts";
+import { imageRequestParts } from "../../gateway/images/request-parts.ts";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
@@ -20,10 +20,10 @@ import {
 } from "../../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
-import { createLocalTransport, createRpcClient } from "../../lib/runtime/client.ts";
+import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
 import { createLog, silentLog } from "../../lib/runtime/log.ts";
 import { type DestinationHandlers, destinationRoutes } from "./destination-routes.ts";
 import { type AccountHandlers, accountRoutes } from "./fake-account.ts";

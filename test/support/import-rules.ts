@@ -38,16 +38,16 @@ export function partOf(path: string): string {
   if (top !== "providers") return top;
   if (second === "contract.ts") return "providers/contract";
   if (second === "registry.ts") return "providers/registry";
-  if (second.endsWith(".ts")) return "providers/core";
-  return second.endsWith("-dialect") ? "providers/dialect" : `providers/adapter/${second}`;
+  if (second.endsWith(".ts")) return "providers/suites";
+  if (/^(upstream|catalog|routing)$/.test(second)) return `providers/${second}`;
+  return second.endsWith("-compatible") ? "providers/compatible" : `providers/adapter/${second}`;
 }
 
 /** Which other folders of lib a folder of lib may import, besides runtime. */
 export type LibEdges = Readonly<Record<string, readonly string[]>>;
 
 const everything = /./;
-const adapterParts = /^(providers\/contract|providers\/dialect|lib\/http)$/;
-const coreParts = /^(gen|lib\/.+|providers\/(contract|core))$/;
+const adapterParts = /^(providers\/(contract|compatible|upstream)|lib\/http)$/;
 
 /** Breaches of the arrows between the parts of the repository. */
 export function checkArrows(imports: readonly Import[], libEdges: LibEdges): string[] {
@@ -61,10 +61,11 @@ export function checkArrows(imports: readonly Import[], libEdges: LibEdges): str
   });
 }
 
-/** Tests may use what tests share and suites, which are only there for them, and those of the core the whole list. */
+/** Tests may use what tests share and suites, which are only there for them; those of lib call by RPC, those of providers take the whole list. */
 function mayTestImport(source: string, destination: string, target: string): boolean {
   if (destination === "test" || isTestFile(target)) return true;
-  return source === "providers/core" && destination === "providers/registry";
+  if (source.startsWith("lib/")) return destination === "lib/rpc";
+  return source.startsWith("providers/") && destination === "providers/registry";
 }
 
 function mayImport(source: string, destination: string, libEdges: LibEdges): boolean {
@@ -77,13 +78,18 @@ function mayImport(source: string, destination: string, libEdges: LibEdges): boo
 }
 
 function allowedParts(source: string): RegExp | undefined {
-  if (source.startsWith("services/")) return /^(gen|lib\/.+|providers\/(contract|core|registry))$/;
+  if (source.startsWith("services/")) return /^(gen|lib\/.+|providers\/(contract|catalog|routing|registry))$/;
   if (source.startsWith("providers/adapter/")) return adapterParts;
   switch (source) {
-    case "providers/dialect":
+    case "providers/compatible":
       return adapterParts;
-    case "providers/core":
-      return coreParts;
+    case "providers/suites":
+    case "providers/upstream":
+      return /^(providers\/contract|lib\/(http|runtime))$/;
+    case "providers/catalog":
+      return /^(gen|lib\/.+|providers\/contract)$/;
+    case "providers/routing":
+      return /^(gen|lib\/.+|providers\/(contract|catalog))$/;
     case "providers/registry":
       return /^(gen|lib\/.+|providers\/.+)$/;
     case "gateway":

@@ -4,7 +4,7 @@
  * and exits 1.
  */
 import { silentLog } from "../../lib/runtime/log.ts";
-import { startFailure } from "../../lib/runtime/process.ts";
+import { startFailure } from "../../lib/service/process.ts";
 import { startEmbeddedPostgres } from "../../standalone/embedded-postgres.ts";
 import type { OwnerOptions } from "./owner-process.ts";
 import { removeDataDirectory } from "./temporary-directory.ts";

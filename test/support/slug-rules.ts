@@ -4,10 +4,13 @@ import { isTestFile, lineAt, type SourceFile } from "./source-files.ts";
 /** Slugs that are English words as well: they count only as `"word/…"` and where something is compared with them. */
 const ordinaryWords: ReadonlySet<string> = new Set(["local"]);
 
+/** Folders of providers/ that are no provider. */
+const rooms = /^(upstream|catalog|routing|__.*|.*-compatible)$/;
+
 /** The providers that have an adapter, from the paths of the repository. */
 export function providerSlugs(paths: readonly string[]): string[] {
   const folders = paths.flatMap((path) => /^providers\/([^/]+)\//.exec(path)?.[1] ?? []);
-  return [...new Set(folders)].filter((name) => !name.endsWith("-dialect") && !name.startsWith("__"));
+  return [...new Set(folders)].filter((name) => !rooms.test(name));
 }
 
 /** Code outside of providers/ that knows a provider by name, quoted or as a part of an identifier. */

@@ -1,7 +1,7 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { AudioFormat } from "../../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { createRpcClient } from "../../lib/runtime/client.ts";
+import { createRpcClient } from "../../lib/rpc/client.ts";
 import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
 import { createTestDatabase } from "./database.ts";
 import { type ProcessStack, type ProcessStackOptions, startProcessStack } from "./process-stack.ts";

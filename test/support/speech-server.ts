@@ -8,9 +8,9 @@ import {
 } from "@connectrpc/connect-node";
 import { type SynthesizeResponse, SynthesizeResponseSchema } from "../../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { serverInterceptor } from "../../lib/runtime/interceptors.ts";
+import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
+import { type RpcServer, type RpcServerOptions, startRpcServer } from "../../lib/rpc/server.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type RpcServer, type RpcServerOptions, startRpcServer } from "../../lib/runtime/server.ts";
 
 /** A running server of the speech service whose handlers a test wrote. */
 export interface SpeechServer extends RpcServer {

@@ -1,0 +1,41 @@
+import type { Client } from "@connectrpc/connect";
+import type { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
+import { jsonAnswer } from "../docs/json-answer.ts";
+import { apiPath } from "../docs/openapi.ts";
+import type { RouteDocument } from "../docs/route-document.ts";
+import { sendJson } from "../http/answer.ts";
+import type { Route } from "../http/route.ts";
+import { callService } from "../http/service-call.ts";
+import { creditsAnswerSchema, toCreditsAnswer } from "./answer.ts";
+
+/** What GET /credits needs. */
+export interface CreditsDependencies {
+  credits: Client<typeof CreditService>;
+}
+
+const document: RouteDocument = {
+  id: "getCredits",
+  tag: "Credits",
+  summary: "Credits of the account",
+  description:
+    "What the account was granted and what it has spent. What requests under way have on hold is in neither. Management keys only.",
+  answer: jsonAnswer("The credits.", "Credits", creditsAnswerSchema, {
+    data: { total_credits: 25, total_usage: 1.25 },
+  }),
+  errors: [401, 403, 500],
+};
+
+/** GET /api/v1/credits: what the account was granted and has spent. */
+export function creditsRoute({ credits }: CreditsDependencies): Route {
+  return {
+    method: "GET",
+    path: `${apiPath}/credits`,
+    operation: "management",
+    access: "management",
+    document,
+    async handle(exchange) {
+      const answer = await callService(exchange, (options) => credits.getCredits({}, options));
+      await sendJson(exchange, 200, toCreditsAnswer(answer));
+    },
+  };
+}

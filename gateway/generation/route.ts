@@ -1,0 +1,114 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import Type from "typebox";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { Api, GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { jsonAnswer } from "../docs/json-answer.ts";
+import { apiPath } from "../docs/openapi.ts";
+import type { RouteDocument } from "../docs/route-document.ts";
+import { sendJson } from "../http/answer.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { QueryReader } from "../http/query.ts";
+import type { Route } from "../http/route.ts";
+import { callService } from "../http/service-call.ts";
+import { generationAnswerSchema } from "./answer-schema.ts";
+import { toGenerationAnswer } from "./record.ts";
+
+/** What GET /generation needs. */
+export interface GenerationDependencies {
+  usage: Client<typeof UsageService>;
+}
+
+/** What every generation's id looks like; the service need not be asked about others. */
+const idPattern = /^[\x21-\x7e]{1,64}$/;
+
+const exampleStartMs = Date.UTC(2030, 0, 31, 12);
+const exampleEndpoint = {
+  endpointId: "0f9d1b6e-3a52-4c7b-9c52-5a6f0d6f7a10",
+  providerSlug: "acme",
+  providerName: "Acme",
+};
+
+const exampleEvent = create(GenerationEventSchema, {
+  ...exampleEndpoint,
+  eventId: "gen-tts-01JJX5V0Q2",
+  revision: 1,
+  requestId: "req-7f6f5a52-60a7-4d8c-8a53-0c6c1bb4f5fd",
+  accountId: "6f1f1c0e-52ad-4b52-9d57-6c1de19f7a7b",
+  api: Api.SPEECH,
+  model: "author/model",
+  modelPermaslug: "author/model-2030-01-01",
+  costNanoUsd: 15_000n,
+  listPriceNanoUsd: 15_000n,
+  startedAt: timestampFromMs(exampleStartMs),
+  firstByteAt: timestampFromMs(exampleStartMs + 210),
+  endedAt: timestampFromMs(exampleStartMs + 900),
+  streamed: true,
+  outcome: Outcome.SUCCEEDED,
+  attempts: [
+    {
+      ...exampleEndpoint,
+      outcome: Outcome.SUCCEEDED,
+      providerStatus: 200,
+      firstByteMs: 205n,
+      durationMs: 890n,
+    },
+  ],
+});
+
+const document: RouteDocument = {
+  id: "getGeneration",
+  tag: "Usage",
+  summary: "One generation",
+  description:
+    "What became of a request that reached a provider: every attempt, how long it took, what it cost. For any key of the account that made it.",
+  parameters: [
+    {
+      name: "id",
+      in: "query",
+      description:
+        "The X-Generation-Id of its answer: at most 64 visible ASCII characters, or none is found.",
+      schema: Type.String({ minLength: 1 }),
+      required: true,
+    },
+  ],
+  answer: jsonAnswer(
+    "The generation.",
+    "Generation",
+    generationAnswerSchema,
+    toGenerationAnswer(exampleEvent),
+  ),
+  errors: [400, 401, 404, 500],
+};
+
+/** GET /api/v1/generation: the record of one generation of the account. */
+export function generationRoute({ usage }: GenerationDependencies): Route {
+  return {
+    method: "GET",
+    path: `${apiPath}/generation`,
+    operation: "management",
+    access: "any",
+    document,
+    async handle(exchange) {
+      const generationId = readId(exchange);
+      if (!idPattern.test(generationId)) {
+        throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
+      }
+      const { event } = await callService(exchange, (options) =>
+        usage.getGeneration({ generationId }, options),
+      );
+      await sendJson(exchange, 200, toGenerationAnswer(event));
+    },
+  };
+}
+
+function readId(exchange: Exchange): string {
+  const query = new QueryReader(exchange);
+  const id = query.text("id");
+  if (id === undefined) query.addIssue("id", "is required");
+  query.throwIfAny();
+  return id ?? "";
+}

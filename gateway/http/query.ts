@@ -1,0 +1,62 @@
+import { isKeyHash } from "../../lib/identity/api-key.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** Above any number that a query has a use for, and within 32 bits. */
+const maxInteger = 1_000_000_000;
+
+/** Reads the parameters of a query, each given at most once, and collects what is wrong with them. */
+export class QueryReader {
+  readonly #query: URLSearchParams;
+  readonly #issues: Issue[] = [];
+
+  constructor({ query }: Pick<Exchange, "query">) {
+    this.#query = query;
+  }
+
+  /** The parameter as it is, undefined when it is not given. */
+  text(name: string): string | undefined {
+    const values = this.#query.getAll(name);
+    if (values.length > 1) this.addIssue(name, "must be given once");
+    else if (values[0] === "") this.addIssue(name, "must not be empty");
+    return values[0];
+  }
+
+  /** A parameter of a form. */
+  matching(name: string, pattern: RegExp, message: string): string | undefined {
+    const value = this.text(name);
+    if (value !== undefined && !pattern.test(value)) this.addIssue(name, message);
+    return value;
+  }
+
+  /** A key's hash, in lower case. */
+  keyHash(name: string): string | undefined {
+    const hash = this.text(name)?.toLowerCase();
+    if (hash !== undefined && !isKeyHash(hash)) this.addIssue(name, "must be 64 hex characters");
+    return hash;
+  }
+
+  /** A whole number that is not negative. */
+  integer(name: string): number | undefined {
+    const text = this.matching(name, /^\d+$/, "must be a whole number");
+    const value = Number(text);
+    if (text !== undefined && value > maxInteger) this.addIssue(name, "is too large");
+    return text === undefined ? undefined : value;
+  }
+
+  /** Whether it is `true`, in any case; false when it is not given. */
+  flag(name: string): boolean {
+    const value = this.matching(name, /^(true|false)$/i, "must be true or false");
+    return value?.toLowerCase() === "true";
+  }
+
+  /** Adds a fault of a parameter, unless one was found already. */
+  addIssue(path: string, message: string): void {
+    if (!this.#issues.some((issue) => issue.path === path)) this.#issues.push({ path, message });
+  }
+
+  /** Throws invalid_body with the faults found, if any. */
+  throwIfAny(): void {
+    if (this.#issues.length > 0) throw DomainError.invalid(this.#issues);
+  }
+}

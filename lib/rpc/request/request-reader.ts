@@ -1,0 +1,150 @@
+/**
+ * Reads the requests of an RPC port. The stock handlers would read, inflate and decode a message before anybody is
+ * asked who sends it.
+ *
+ * 1. The stock handlers get a request with an empty message. It passes every interceptor (who calls, whether they may,
+ *    how often) before the innermost one reads the body and puts the message in the empty one's place.
+ * 2. A message is bounded three times: in bytes as they come, in bytes once inflated, and in what is in it before it is
+ *    decoded (request-limits.ts).
+ * 3. Its bytes count for its caller in the port's budget until the call is over, which may be after its end
+ *    (call-life.ts).
+ * 4. A client that was told to wait (`Expect: 100-continue`) is asked for its body when the body is read.
+ * 5. Streams of requests are read by the stock handlers as they come; the one that there is, reflection, is open to all
+ *    and bounded by small messages and by an end when nothing comes.
+ */
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import {
+  type ContextValues,
+  createContextKey,
+  type Interceptor,
+  type StreamRequest,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { ByteBudget, type ByteShare } from "../../limits/byte-budget.ts";
+import { Turns } from "../../limits/turns.ts";
+import { DomainError } from "../../runtime/domain-error.ts";
+import { wordOfReason } from "../../runtime/error-code.ts";
+import { beginCallLife, callLifeOf } from "../call-life.ts";
+import type { NodeRequest, NodeResponse } from "../port/port-listener.ts";
+import { byteHolderKey, requestLogKey } from "../request-context.ts";
+import { type BodyBounds, collectBody, noRoom } from "./request-body.ts";
+import { only, type RequestFormat, requestFormatOf, withEmptyMessage } from "./request-format.ts";
+import { type RequestLimits, requestLimitsOf } from "./request-limits.ts";
+import { checkBody, inflate, MessageDecoder, openEnvelope, tooLarge } from "./request-message.ts";
+
+interface Withheld {
+  readonly request: NodeRequest;
+  readonly response: NodeResponse;
+  readonly format: RequestFormat;
+}
+
+const withheldKey = createContextKey<Withheld | undefined>(undefined, { description: "body to be read" });
+
+/** Messages that are inflated at once: as many as there are threads to do it. Each may take a window of 16 MiB. */
+const maxInflating = 4;
+const awaitsContinue = /(^|,)\s*100-continue/i;
+const noBytes = new Uint8Array(0);
+
+/** Of request messages that all calls of a port hold together, at least; enough for thousands of texts. */
+const minBudgetBytes = 64 << 20;
+/** So many of the largest requests that a port takes are held at once, half of them by one caller. */
+const largestRequestsHeld = 8;
+
+/** Reads the requests of one port. */
+export class RequestReader {
+  readonly #bodyTimeoutMs: number;
+  readonly #budget = new ByteBudget(minBudgetBytes);
+  readonly #decoder = new MessageDecoder();
+  readonly #inflating = new Turns(maxInflating);
+
+  /** Bodies have so many milliseconds to come. */
+  constructor(bodyTimeoutMs: number) {
+    this.#bodyTimeoutMs = bodyTimeoutMs;
+  }
+
+  /** The request as the stock handlers get it; its body is left where it is. */
+  withhold(
+    universal: UniversalServerRequest & { readonly contextValues: ContextValues },
+    request: NodeRequest,
+    response: NodeResponse,
+  ): UniversalServerRequest {
+    const format = requestFormatOf(universal);
+    universal.contextValues.set(withheldKey, { request, response, format });
+    return withEmptyMessage(universal, format);
+  }
+
+  /** Innermost of the interceptors of these methods, at a service that takes messages of so many bytes at most. */
+  interceptor(methods: readonly DescMethod[], readMaxBytes: number): Interceptor {
+    const limits = new Map(methods.map((method) => [method, requestLimitsOf(method, readMaxBytes)]));
+    for (const { maxBytes } of limits.values()) this.#budget.growTo(largestRequestsHeld * maxBytes);
+    return (next) => async (request) => {
+      const withheld = request.contextValues.get(withheldKey);
+      const bounds = limits.get(request.method);
+      if (withheld === undefined || bounds === undefined) return next(request);
+      // Here the stock handlers say what they have against the request's head.
+      if (request.stream) await request.message[Symbol.asyncIterator]().next();
+      const message = await this.#read(withheld, request, bounds);
+      return request.stream ? next({ ...request, message: only(message) }) : next({ ...request, message });
+    };
+  }
+
+  async #read(
+    withheld: Withheld,
+    request: UnaryRequest | StreamRequest,
+    limits: RequestLimits,
+  ): Promise<Message> {
+    const { contextValues } = request;
+    beginCallLife(request);
+    const share = this.#budget.open(contextValues.get(byteHolderKey));
+    try {
+      const bytes = await this.#readBytes(withheld, request.signal, limits, share);
+      const message = await this.#decoder.decode(request.method.input, bytes, withheld.format, limits);
+      callLifeOf(contextValues).whenOver(share.release);
+      return message;
+    } catch (thrown) {
+      share.release();
+      if (thrown !== request.signal.reason) {
+        const reason = wordOfReason(DomainError.from(thrown).reason);
+        contextValues.get(requestLogKey).info({ reason }, "request could not be read");
+      }
+      throw thrown instanceof DomainError ? thrown.toConnectError() : thrown;
+    }
+  }
+
+  async #readBytes(
+    { request, response, format }: Withheld,
+    signal: AbortSignal,
+    { maxBytes }: RequestLimits,
+    share: ByteShare,
+  ): Promise<Uint8Array> {
+    const body =
+      format.query ??
+      (await collect(request, response, {
+        check: (length, head) => checkBody(length, head, format, maxBytes),
+        share,
+        timeoutMs: this.#bodyTimeoutMs,
+        signal,
+      }));
+    const { isCompressed, message } = openEnvelope(body, format);
+    if (!isCompressed) {
+      if (message.length > maxBytes) throw tooLarge(maxBytes);
+      return message;
+    }
+    const inflated = await this.#inflating.take(() => inflate(message, format.encoding, maxBytes));
+    if (!share.take(inflated.length)) throw noRoom();
+    return inflated;
+  }
+}
+
+/** The body; a length that was announced is checked before a byte of it is read. */
+function collect(request: NodeRequest, response: NodeResponse, bounds: BodyBounds): Promise<Uint8Array> {
+  const { "content-length": announced, expect } = request.headers;
+  if (announced !== undefined) bounds.check(Number(announced), noBytes);
+  const most = announced === undefined ? Infinity : Number(announced);
+  if (expect !== undefined && awaitsContinue.test(expect)) response.writeContinue();
+  return collectBody(request, {
+    ...bounds,
+    check: (length, head) => Math.max(Math.min(bounds.check(length, head), most), length),
+  });
+}

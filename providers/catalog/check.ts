@@ -1,0 +1,142 @@
+import { basename } from "node:path";
+import { checkImage, checkImagePrices, type Report } from "./image-check.ts";
+import { mayPassThrough } from "./passthrough-key.ts";
+import {
+  type CatalogFile,
+  type EndpointEntry,
+  type ModelEntry,
+  type PriceEntry,
+  type SpeechEntry,
+  speechBillables,
+} from "./schema.ts";
+
+/** A catalogue file that fits its schema, and where it was read. */
+export interface ReadCatalogFile {
+  readonly path: string;
+  readonly content: CatalogFile;
+}
+
+/** Billables that nobody can count before the upstream has answered. */
+const countedAfterwards: ReadonlySet<string> = new Set(["input_text_token", "output_audio_token"]);
+
+/**
+ * What is wrong between the files of a catalogue and within an entry beyond its shape, each
+ * `<file>: <path in the file>: <fault>`; empty when the catalogue can be used.
+ */
+export function catalogFaults(
+  files: readonly ReadCatalogFile[],
+  providerSlugs: ReadonlySet<string>,
+): readonly string[] {
+  const models = new Map<string, ModelEntry>();
+  const faults: string[] = [];
+  for (const file of files) {
+    const report = (path: string, fault: string) => faults.push(`${file.path}: ${path}: ${fault}`);
+    checkProvider(file, providerSlugs, report);
+    checkModels(file.content, models, report);
+  }
+  const endpointIds = new Set<string>();
+  for (const { path, content } of files) {
+    for (const [index, endpoint] of (content.endpoints ?? []).entries()) {
+      const report = (at: string, fault: string) =>
+        faults.push(`${path}: endpoints.${index}.${at}: ${fault}`);
+      if (endpointIds.has(endpoint.id)) report("id", `${endpoint.id} is another endpoint's too`);
+      endpointIds.add(endpoint.id);
+      checkEndpoint(endpoint, models.get(endpoint.model), report);
+    }
+  }
+  return [...faults, ...modelsWithoutEndpoint(files)];
+}
+
+function checkProvider({ path, content }: ReadCatalogFile, known: ReadonlySet<string>, report: Report): void {
+  const { slug } = content.provider;
+  if (basename(path) !== `${slug}.yaml`) report("provider.slug", `${slug} must be the name of the file`);
+  if (!known.has(slug)) report("provider.slug", `no provider ${slug} is built in`);
+}
+
+function checkModels(content: CatalogFile, models: Map<string, ModelEntry>, report: Report): void {
+  for (const [index, model] of (content.models ?? []).entries()) {
+    const at = (field: string) => `models.${index}.${field}`;
+    if (models.has(model.id)) report(at("id"), `${model.id} is declared twice`);
+    if (authorOf(model.permaslug) !== authorOf(model.id)) {
+      report(at("permaslug"), `must begin with ${authorOf(model.id)}/ as the id does`);
+    }
+    const other = [...models.values()].find(({ permaslug }) => permaslug === model.permaslug);
+    if (other !== undefined && other.id !== model.id) {
+      report(at("permaslug"), `${model.permaslug} is the permaslug of ${other.id} too`);
+    }
+    if (!isDate(model.created)) report(at("created"), `${model.created} is no date`);
+    models.set(model.id, model);
+  }
+}
+
+function checkEndpoint(endpoint: EndpointEntry, model: ModelEntry | undefined, report: Report): void {
+  if (model === undefined) report("model", `no file declares ${endpoint.model}`);
+  else checkMedium(endpoint, model, report);
+  if (endpoint.speech !== undefined) checkSpeech(endpoint.speech, report);
+  if (endpoint.image !== undefined) checkImage(endpoint.image, report);
+  for (const [index, key] of (endpoint.passthrough ?? []).entries()) {
+    if (!mayPassThrough(key)) report(`passthrough.${index}`, `${key} may not be left to callers`);
+  }
+  if (endpoint.image !== undefined) checkImagePrices(endpoint.prices, endpoint.image, report);
+  else checkSpeechPrices(endpoint.prices, report);
+}
+
+function checkMedium(endpoint: EndpointEntry, { id, medium }: ModelEntry, report: Report): void {
+  const other = medium === "speech" ? "image" : "speech";
+  if (endpoint[medium] === undefined) report(medium, `is missing: ${id} is a model of this medium`);
+  if (endpoint[other] !== undefined) report(other, `has no place here: ${id} is a model of another medium`);
+}
+
+function checkSpeech({ voices, voice_aliases, default_voice }: SpeechEntry, report: Report): void {
+  const ids = (voices ?? []).map((voice) => (typeof voice === "string" ? voice : voice.id));
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) report("speech.voices", `${twice} is listed twice`);
+  if (default_voice !== undefined && voices !== undefined && !ids.includes(default_voice)) {
+    report("speech.default_voice", `${default_voice} is not among the voices`);
+  }
+  for (const [alias, id] of Object.entries(voice_aliases ?? {})) {
+    if (ids.includes(alias)) report("speech.voice_aliases", `${alias} is a voice itself`);
+    if (!ids.includes(id)) report(`speech.voice_aliases.${alias}`, `${id} is not among the voices`);
+  }
+}
+
+function checkSpeechPrices(prices: readonly PriceEntry[], report: Report): void {
+  const seen = new Set<string>();
+  for (const [index, price] of prices.entries()) {
+    const { billable, most_per_input_character: most } = price;
+    const at = `prices.${index}`;
+    if (!speechBillables.some((known) => known === billable)) {
+      report(`${at}.billable`, `${billable} has no meaning for speech`);
+    }
+    for (const field of ["unit", "variant", "most_tokens_each"] as const) {
+      if (price[field] !== undefined) report(at, `${field} has no meaning for speech`);
+    }
+    if (seen.has(billable)) report(at, `${billable} has a price already`);
+    seen.add(billable);
+    if (countedAfterwards.has(billable) && most === undefined) {
+      report(at, `most_per_input_character is missing: ${billable} is counted only afterwards`);
+    }
+    if (!countedAfterwards.has(billable) && most !== undefined) {
+      report(at, `most_per_input_character has no meaning for ${billable}`);
+    }
+  }
+}
+
+function modelsWithoutEndpoint(files: readonly ReadCatalogFile[]): readonly string[] {
+  const offered = new Set(files.flatMap(({ content }) => content.endpoints ?? []).map(({ model }) => model));
+  return files.flatMap(({ path, content }) =>
+    (content.models ?? [])
+      .map(({ id }, index) => ({ id, fault: `${path}: models.${index}: ${id} has no endpoint` }))
+      .filter(({ id }) => !offered.has(id))
+      .map(({ fault }) => fault),
+  );
+}
+
+function authorOf(slug: string): string {
+  return slug.slice(0, slug.indexOf("/"));
+}
+
+function isDate(day: string): boolean {
+  const instant = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(day);
+}

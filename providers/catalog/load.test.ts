@@ -1,0 +1,343 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { ConfigError } from "../../lib/runtime/config.ts";
+import { builtInProviders } from "../registry.ts";
+import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
+
+let root: string;
+let made = 0;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "catalog-"));
+});
+afterAll(async () => await rm(root, { recursive: true }));
+
+/** A new directory with these files, each a text or something to write as YAML. */
+async function directoryOf(files: Readonly<Record<string, unknown>>): Promise<string> {
+  const directory = join(root, String(made++));
+  await mkdir(directory);
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(directory, name), typeof content === "string" ? content : stringify(content));
+  }
+  return directory;
+}
+
+const uuid = (digit: number) => `0000000${digit}-0000-4000-8000-000000000000`;
+
+const known = { id: "ann", language: "en-GB", gender: "female" };
+const ann = { ...known, preview_url: "https://a.test/ann.mp3" };
+
+const speech = {
+  formats: ["mp3"],
+  sample_rate_hz: 24_000,
+  channels: 1,
+  voices: [ann, "bob"],
+  voice_aliases: { alloy: "ann" },
+  default_voice: "ann",
+  max_input_characters: 100,
+  speed: { min: 0.5, max: 2 },
+};
+const model = {
+  id: "acme/one",
+  permaslug: "acme/one-2025-01-02",
+  name: "One",
+  description: "Speaks.",
+  created: "2025-01-02",
+  medium: "speech",
+};
+const endpoint = {
+  id: uuid(1),
+  model: "acme/one",
+  upstream_model: "one-v1",
+  speech,
+  passthrough: ["tone"],
+  settings: { stream: "sse" },
+  prices: [{ billable: "input_character", usd_per_million: "15" }],
+};
+const acme = { provider: { slug: "acme", name: "Acme" }, models: [model], endpoints: [endpoint] };
+const tokenPrice = { billable: "output_audio_token", usd_per_million: "12", most_per_input_character: 8 };
+
+async function load(files: Readonly<Record<string, unknown>>, providerSlugs: readonly string[] = ["acme"]) {
+  return await loadCatalog({ directories: [await directoryOf(files)], providerSlugs });
+}
+
+test("the built-in catalogue fits the built-in providers", async () => {
+  const catalog = await loadCatalog({
+    directories: [builtInCatalogDirectory],
+    providerSlugs: builtInProviders.map(({ slug }) => slug),
+  });
+  const offered = catalog.speechModels().flatMap(({ endpoints }) => endpoints);
+  expect(new Set(offered.map(({ providerSlug }) => providerSlug))).toEqual(
+    new Set(builtInProviders.map(({ slug }) => slug)),
+  );
+  expect(catalog.speechModel("local/flite")?.endpoints[0]?.speech.defaultVoice).toBe("slt");
+});
+
+test("an entry becomes a model and its endpoint", async () => {
+  const catalog = await load({ "acme.yaml": acme });
+  expect(catalog.speechModels()).toEqual([
+    {
+      id: "acme/one",
+      permaslug: "acme/one-2025-01-02",
+      name: "One",
+      description: "Speaks.",
+      createdUnixS: 1_735_776_000,
+      medium: "speech",
+      endpoints: [
+        {
+          id: uuid(1),
+          model: "acme/one",
+          permaslug: "acme/one-2025-01-02",
+          providerSlug: "acme",
+          providerName: "Acme",
+          upstreamModel: "one-v1",
+          passthrough: ["tone"],
+          settings: { stream: "sse" },
+          prices: [
+            {
+              billable: "input_character",
+              nanoUsdPerMillion: 15_000_000_000n,
+              mostPerInputCharacter: undefined,
+            },
+          ],
+          speech: {
+            formats: ["mp3"],
+            sampleRateHz: 24_000,
+            channels: 1,
+            voiceAliases: new Map([["alloy", "ann"]]),
+            voices: [
+              { ...known, name: "", previewUrl: "https://a.test/ann.mp3" },
+              { id: "bob", name: "", language: "" },
+            ],
+            defaultVoice: "ann",
+            maxInputCharacters: 100,
+            speed: { min: 0.5, max: 2 },
+            instructions: false,
+          },
+          cancel: undefined,
+        },
+      ],
+    },
+  ]);
+});
+
+test("an entry may say that its vendor bills no cancelled work, and that it takes instructions", async () => {
+  const told = { ...endpoint, cancel: "free", speech: { ...endpoint.speech, instructions: true } };
+  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [told] } });
+  const [only] = catalog.speechModel("acme/one")?.endpoints ?? [];
+  expect(only).toMatchObject({ cancel: "free", speech: { instructions: true } });
+  const odd = { "acme.yaml": { ...acme, endpoints: [{ ...endpoint, cancel: "cheap" }] } };
+  await expect(load(odd)).rejects.toThrow("cancel");
+});
+
+test("optional fields may be left out, and a written price of 0 is a price", async () => {
+  const bare = { formats: ["pcm"], sample_rate_hz: 16_000, channels: 1, max_input_characters: 1 };
+  const { passthrough, settings, ...required } = endpoint;
+  const free = [{ billable: "request", usd_per_million: "0" }];
+  const catalog = await load({
+    "acme.yaml": { ...acme, endpoints: [{ ...required, speech: bare, prices: free }] },
+  });
+  const [only] = catalog.speechModel("acme/one")?.endpoints ?? [];
+  expect(only).toMatchObject({ passthrough: [], settings: {}, prices: [{ nanoUsdPerMillion: 0n }] });
+  expect(only?.speech).toMatchObject({ voices: [], defaultVoice: undefined, speed: undefined });
+});
+
+test("another file's endpoint of a model stands behind its author's own", async () => {
+  const zeta = { ...acme, provider: { slug: "zeta", name: "Zeta" } };
+  const abel = {
+    provider: { slug: "abel", name: "Abel" },
+    endpoints: [{ ...endpoint, id: uuid(2) }],
+  };
+  const catalog = await load({ "abel.yaml": abel, "zeta.yaml": zeta }, ["abel", "zeta"]);
+  const slugs = catalog.speechModel("acme/one")?.endpoints.map(({ providerSlug }) => providerSlug);
+  expect(slugs).toEqual(["zeta", "abel"]);
+});
+
+test("a later directory replaces files of the same name and adds others; the rest is not read", async () => {
+  const dearer = { ...endpoint, prices: [{ billable: "input_character", usd_per_million: "99.5" }] };
+  const beta = {
+    provider: { slug: "beta", name: "Beta" },
+    endpoints: [{ ...endpoint, id: uuid(2), prices: [tokenPrice] }],
+  };
+  const first = await directoryOf({ "acme.yaml": acme });
+  const second = await directoryOf({
+    "acme.yaml": { ...acme, endpoints: [dearer] },
+    "README.md": "not YAML: [",
+    ".hidden.yaml": "not YAML: [",
+  });
+  const elsewhere = await directoryOf({ "mounted.yaml": beta });
+  await symlink(join(elsewhere, "mounted.yaml"), join(second, "beta.yaml"));
+  const catalog = await loadCatalog({ directories: [first, second], providerSlugs: ["acme", "beta"] });
+  const prices = catalog.speechModel("acme/one")?.endpoints.flatMap((offer) => offer.prices);
+  expect(prices?.map(({ nanoUsdPerMillion }) => nanoUsdPerMillion)).toEqual([
+    99_500_000_000n,
+    12_000_000_000n,
+  ]);
+});
+
+describe("is refused, with file and path in one line:", () => {
+  const changed = (part: object) => ({ ...acme, endpoints: [{ ...endpoint, ...part }] });
+  const spoken = (part: object) => changed({ speech: { ...speech, ...part } });
+  const without = (field: keyof typeof endpoint) => {
+    const { [field]: _, ...rest } = endpoint;
+    return { ...acme, endpoints: [rest] };
+  };
+  const oddModel = (part: object) => ({ ...acme, models: [{ ...model, ...part }] });
+  const price = (part: object) => changed({ prices: [{ ...endpoint.prices[0], ...part }] });
+
+  test.each<[string, unknown, string]>([
+    ["an empty file", "", "the file: must be object"],
+    ["broken YAML", "provider: [", "at line 1"],
+    ["a key written twice", "provider: {slug: acme, slug: acme}", "Map keys must be unique"],
+    ["an unknown field", { ...acme, extra: 1 }, "the file: unknown field extra"],
+    ["an unknown field deep down", spoken({ colour: "red" }), "endpoints.0.speech: unknown field colour"],
+    ["no price", without("prices"), "endpoints.0: prices is missing"],
+    ["an empty price list", changed({ prices: [] }), "endpoints.0.prices: must not have fewer than 1"],
+    [
+      "a price that is a number",
+      price({ usd_per_million: 15 }),
+      "endpoints.0.prices.0.usd_per_million: must be string",
+    ],
+    ["a negative price", price({ usd_per_million: "-1" }), "prices.0.usd_per_million: must match pattern"],
+    [
+      "an unknown billable",
+      price({ billable: "sentence" }),
+      "prices.0.billable: must be one of input_character",
+    ],
+    [
+      "two prices of one unit",
+      changed({ prices: [tokenPrice, tokenPrice] }),
+      "endpoints.0.prices.1: output_audio_token has",
+    ],
+    [
+      "a token price without bound",
+      price({ billable: "input_text_token" }),
+      "most_per_input_character is missing",
+    ],
+    [
+      "a bound where none is due",
+      price({ most_per_input_character: 2 }),
+      "most_per_input_character has no meaning",
+    ],
+    ["an endpoint id that is no UUID", changed({ id: "one" }), "endpoints.0.id: must match pattern"],
+    ["an endpoint id used twice", { ...acme, endpoints: [endpoint, endpoint] }, "endpoints.1.id: 00000001-"],
+    [
+      "an endpoint of an unknown model",
+      changed({ model: "acme/two" }),
+      "endpoints.0.model: no file declares acme/two",
+    ],
+    ["an endpoint without its medium", without("speech"), "endpoints.0.speech: is missing"],
+    ["a model without endpoint", { ...acme, endpoints: [] }, "models.0: acme/one has no endpoint"],
+    [
+      "a model declared twice",
+      { ...acme, models: [model, model] },
+      "models.1.id: acme/one is declared twice",
+    ],
+    [
+      "a permaslug of another author",
+      oddModel({ permaslug: "else/one" }),
+      "models.0.permaslug: must begin with acme/",
+    ],
+    [
+      "a permaslug of two models",
+      { ...acme, models: [model, { ...model, id: "acme/two" }] },
+      "is the permaslug of acme/one too",
+    ],
+    ["a date that is none", oddModel({ created: "2025-02-30" }), "models.0.created: 2025-02-30 is no date"],
+    ["a model id without author", oddModel({ id: "one" }), "models.0.id: must match pattern"],
+    ["an unknown medium", oddModel({ medium: "video" }), "models.0.medium: must be one of speech, image"],
+    [
+      "a default voice that is no voice",
+      spoken({ default_voice: "eve" }),
+      "speech.default_voice: eve is not among",
+    ],
+    [
+      "a voice listed twice",
+      spoken({ voices: [{ id: "ann" }, { id: "ann" }] }),
+      "speech.voices: ann is listed twice",
+    ],
+    [
+      "an alias of no voice",
+      spoken({ voice_aliases: { nova: "eve" } }),
+      "speech.voice_aliases.nova: eve is not among",
+    ],
+    [
+      "an alias that is a voice",
+      spoken({ voice_aliases: { bob: "ann" } }),
+      "speech.voice_aliases: bob is a voice itself",
+    ],
+    [
+      "a preview that is no https URL",
+      spoken({ voices: [{ id: "ann", preview_url: "a.mp3" }] }),
+      "speech.voices",
+    ],
+    ["an unknown format", spoken({ formats: ["ogg"] }), "speech.formats.0: must be one of mp3, pcm"],
+    [
+      "a speed range that excludes 1",
+      spoken({ speed: { min: 2, max: 4 } }),
+      "speech.speed.min: must be <= 1",
+    ],
+    [
+      "a passthrough key of ours",
+      changed({ passthrough: ["tone", "responseFormat"] }),
+      "passthrough.1: responseFormat may not",
+    ],
+    [
+      "a passthrough key twice",
+      changed({ passthrough: ["tone", "tone"] }),
+      "endpoints.0.passthrough: must not have duplicate",
+    ],
+    [
+      "a slug that is not the file's name",
+      { ...acme, provider: { slug: "beta", name: "Beta" } },
+      "provider.slug: beta must be",
+    ],
+  ])("%s", async (_, content, fault) => {
+    const refusal = await load({ "acme.yaml": content }, ["acme", "beta"]).then(
+      () => "accepted",
+      (error: unknown) => error,
+    );
+    expect(refusal).toBeInstanceOf(ConfigError);
+    const { message } = refusal as ConfigError;
+    expect(message).toMatch(/^catalogue: \/.*\/acme\.yaml: /);
+    expect(message).toContain(fault);
+    expect(message).not.toContain("\n");
+  });
+
+  test("a provider that is not built in", async () => {
+    await expect(load({ "acme.yaml": acme }, ["beta"])).rejects.toThrow("no provider acme is built in");
+  });
+
+  test("aliases that expand without end", async () => {
+    const bomb = `a: &a [x, x, x, x, x, x, x, x, x]\n${[..."bcdefgh"].map((key, index) => `${key}: &${key} [${`*${"abcdefgh"[index]}, `.repeat(9)}]`).join("\n")}`;
+    await expect(load({ "acme.yaml": bomb })).rejects.toThrow(ConfigError);
+  });
+
+  test("a file that would go unread for its ending", async () => {
+    await expect(load({ "acme.yml": acme })).rejects.toThrow("acme.yml: must be named .yaml");
+  });
+
+  test("a directory that is not there", async () => {
+    const missing = loadCatalog({ directories: [join(root, "missing")], providerSlugs: [] });
+    await expect(missing).rejects.toThrow(/^catalogue: the directory .*missing can't be read \(ENOENT\)$/);
+  });
+
+  test("many faults at once, of which it names the first few", async () => {
+    const endpoints = Array.from({ length: 9 }, (_, index) => ({
+      ...endpoint,
+      id: uuid(index),
+      upstream_model: "",
+    }));
+    await expect(load({ "acme.yaml": { ...acme, endpoints } })).rejects.toThrow(/; and \d more$/);
+  });
+
+  test("more unknown fields than the validator reports", async () => {
+    const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`extra${index}`, {}]));
+    await expect(load({ "acme.yaml": { ...acme, ...many } })).rejects.toThrow(
+      "the file: unknown field extra0",
+    );
+  });
+});

@@ -1,0 +1,183 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseUsd } from "../../lib/money/nano-usd.ts";
+import { ConfigError } from "../../lib/runtime/config.ts";
+import {
+  Catalog,
+  type Endpoint,
+  type ImageEndpoint,
+  type Model,
+  type Price,
+  type SpeechCapabilities,
+  type SpeechEndpoint,
+  type Voice,
+} from "./catalog.ts";
+import { catalogFaults, type ReadCatalogFile } from "./check.ts";
+import { toImage, toImagePrice } from "./image-load.ts";
+import {
+  type CatalogFile,
+  type EndpointEntry,
+  type ModelEntry,
+  type PriceEntry,
+  parseCatalogFile,
+  type SpeechBillable,
+  type SpeechEntry,
+} from "./schema.ts";
+
+/** The directory of the catalogue that this product brings along. */
+export const builtInCatalogDirectory = fileURLToPath(new URL("../../catalog", import.meta.url));
+
+/** Where a catalogue is read from. */
+export interface CatalogSources {
+  /** Later ones replace files of the same name in earlier ones and add others. */
+  readonly directories: readonly string[];
+  /** Providers that are built in; a file of any other is refused. */
+  readonly providerSlugs: Iterable<string>;
+}
+
+/**
+ * Reads every `<slug>.yaml` of the directories. Throws ConfigError, one line that names the file and the path in it,
+ * when a directory can't be read or anything in a file is malformed, unknown, unpriced or contradicts another entry.
+ */
+export async function loadCatalog({ directories, providerSlugs }: CatalogSources): Promise<Catalog> {
+  const paths = new Map<string, string>();
+  for (const directory of directories) {
+    for (const name of await yamlFiles(directory)) paths.set(name, join(directory, name));
+  }
+  const files: ReadCatalogFile[] = [];
+  const faults: string[] = [];
+  for (const name of [...paths.keys()].sort()) {
+    const path = paths.get(name) ?? name;
+    const parsed = parseCatalogFile(await readText(path));
+    if (parsed.file === undefined) faults.push(...parsed.faults.map((fault) => `${path}: ${fault}`));
+    else files.push({ path, content: parsed.file });
+  }
+  refuse(faults);
+  refuse(catalogFaults(files, new Set(providerSlugs)));
+  return toCatalog(files.map(({ content }) => content));
+}
+
+const faultsNamed = 5;
+
+function refuse(faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  const more = faults.length > faultsNamed ? `; and ${faults.length - faultsNamed} more` : "";
+  throw new ConfigError(`catalogue: ${faults.slice(0, faultsNamed).join("; ")}${more}`);
+}
+
+async function yamlFiles(directory: string): Promise<readonly string[]> {
+  let names: readonly string[];
+  try {
+    names = await readdir(directory);
+  } catch (thrown) {
+    throw new ConfigError(`catalogue: the directory ${directory} can't be read (${codeOf(thrown)})`);
+  }
+  const misnamed = names.find((name) => name.endsWith(".yml"));
+  if (misnamed !== undefined) refuse([`${join(directory, misnamed)}: must be named .yaml`]);
+  return names.filter((name) => name.endsWith(".yaml") && !name.startsWith("."));
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    throw new ConfigError(`catalogue: ${path} can't be read (${codeOf(thrown)})`);
+  }
+}
+
+function codeOf(thrown: unknown): string {
+  return (thrown as NodeJS.ErrnoException).code ?? String(thrown);
+}
+
+/** Endpoints of the file that declares their model come first: its author's own offer is preferred. */
+function toCatalog(files: readonly CatalogFile[]): Catalog {
+  const models = new Map(files.flatMap((file) => file.models ?? []).map((model) => [model.id, model]));
+  const speech = new PreferredEndpoints<SpeechEndpoint>();
+  const image = new PreferredEndpoints<ImageEndpoint>();
+  for (const file of files) {
+    const declared = new Set(file.models?.map(({ id }) => id));
+    for (const entry of file.endpoints ?? []) {
+      const model = models.get(entry.model);
+      if (model === undefined) continue;
+      const endpoint = toEndpoint(entry, model, file.provider);
+      const isOwn = declared.has(model.id);
+      if (entry.speech !== undefined) {
+        speech.add({ ...endpoint, speech: toSpeech(entry.speech), prices: entry.prices.map(toPrice) }, isOwn);
+      }
+      if (entry.image !== undefined) {
+        image.add(
+          { ...endpoint, image: toImage(entry.image), prices: entry.prices.map(toImagePrice) },
+          isOwn,
+        );
+      }
+    }
+  }
+  return new Catalog([...models.values()].map(toModel), speech.inOrder(), image.inOrder());
+}
+
+class PreferredEndpoints<E> {
+  readonly #own: E[] = [];
+  readonly #others: E[] = [];
+
+  add(endpoint: E, isOwn: boolean): void {
+    (isOwn ? this.#own : this.#others).push(endpoint);
+  }
+
+  inOrder(): readonly E[] {
+    return [...this.#own, ...this.#others];
+  }
+}
+
+function toModel({ created, ...model }: ModelEntry): Model {
+  return { ...model, createdUnixS: Date.parse(`${created}T00:00:00Z`) / 1000 };
+}
+
+function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFile["provider"]): Endpoint {
+  return {
+    id: entry.id,
+    model: model.id,
+    permaslug: model.permaslug,
+    providerSlug: provider.slug,
+    providerName: provider.name,
+    upstreamModel: entry.upstream_model,
+    passthrough: entry.passthrough ?? [],
+    settings: entry.settings ?? {},
+    cancel: entry.cancel,
+  };
+}
+
+function toPrice({ billable, usd_per_million, most_per_input_character: most }: PriceEntry): Price {
+  return {
+    // The check has let no other pass.
+    billable: billable as SpeechBillable,
+    nanoUsdPerMillion: parseUsd(usd_per_million),
+    mostPerInputCharacter: most === undefined ? undefined : BigInt(most),
+  };
+}
+
+function toVoice(entry: NonNullable<SpeechEntry["voices"]>[number]): Voice {
+  if (typeof entry === "string") return { id: entry, name: "", language: "" };
+  const { id, name = "", language = "", gender, preview_url: previewUrl } = entry;
+  return {
+    id,
+    name,
+    language,
+    ...(gender === undefined ? {} : { gender }),
+    ...(previewUrl === undefined ? {} : { previewUrl }),
+  };
+}
+
+function toSpeech(entry: SpeechEntry): SpeechCapabilities {
+  return {
+    formats: entry.formats,
+    sampleRateHz: entry.sample_rate_hz,
+    channels: entry.channels,
+    voices: (entry.voices ?? []).map(toVoice),
+    voiceAliases: new Map(Object.entries(entry.voice_aliases ?? {})),
+    defaultVoice: entry.default_voice,
+    maxInputCharacters: entry.max_input_characters,
+    speed: entry.speed,
+    instructions: entry.instructions ?? false,
+  };
+}

@@ -1,0 +1,215 @@
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { parseDocument } from "yaml";
+import { aspectRatios, imageBillables, imageUnits, resolutions } from "./image.ts";
+
+const strict = { additionalProperties: false };
+const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
+const unique = { uniqueItems: true };
+
+/** What can be billed of speech; `wire` names of SpeechPrice.billable. */
+export const speechBillables = [
+  "input_character",
+  "input_text_token",
+  "output_audio_token",
+  "request",
+] as const;
+
+/** What one price of a speech endpoint bills for. */
+export type SpeechBillable = (typeof speechBillables)[number];
+
+/** Lines of a price list, whatever the medium. */
+const maxPrices = 64;
+
+const PriceSchema = Type.Object(
+  {
+    billable: Type.Enum([...speechBillables, ...imageBillables]),
+    unit: Type.Optional(Type.Enum([...imageUnits])),
+    variant: Type.Optional(text(100)),
+    usd_per_million: Type.String({ pattern: "^[0-9]{1,9}(\\.[0-9]{1,9})?$" }),
+    most_per_input_character: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    most_tokens_each: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  },
+  strict,
+);
+
+/** What is known of a voice; its bare id where that is all. */
+const VoiceSchema = Type.Union([
+  text(200),
+  Type.Object(
+    {
+      id: text(200),
+      name: Type.Optional(text(200)),
+      language: Type.Optional(Type.String({ pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$" })),
+      gender: Type.Optional(Type.Enum(["female", "male", "neutral"])),
+      preview_url: Type.Optional(Type.String({ pattern: "^https://[^\\s]+$", maxLength: 2000 })),
+    },
+    strict,
+  ),
+]);
+
+const SpeechSchema = Type.Object(
+  {
+    formats: Type.Array(Type.Enum(["mp3", "pcm"]), { minItems: 1, ...unique }),
+    sample_rate_hz: Type.Integer({ minimum: 8000, maximum: 48_000 }),
+    channels: Type.Integer({ minimum: 1, maximum: 2 }),
+    voices: Type.Optional(Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 })),
+    voice_aliases: Type.Optional(Type.Record(text(200), text(200), { maxProperties: 1000 })),
+    default_voice: Type.Optional(text(200)),
+    max_input_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    speed: Type.Optional(
+      Type.Object(
+        {
+          min: Type.Number({ minimum: 0.25, maximum: 1 }),
+          max: Type.Number({ minimum: 1, maximum: 4 }),
+        },
+        strict,
+      ),
+    ),
+    instructions: Type.Optional(Type.Boolean()),
+  },
+  strict,
+);
+
+const side = Type.Integer({ minimum: 1, maximum: 16_384 });
+const pixels = Type.Integer({ minimum: 1, maximum: 1 << 28 });
+
+const SizeGridSchema = Type.Object(
+  {
+    aspect_ratios: Type.Array(Type.Enum([...aspectRatios]), { minItems: 1, ...unique }),
+    resolutions: Type.Array(Type.Enum([...resolutions]), { minItems: 1, ...unique }),
+    default_resolution: Type.Enum([...resolutions]),
+    multiple_of: Type.Optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    min_pixels: pixels,
+    max_pixels: pixels,
+    max_side: side,
+    max_ratio: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
+  },
+  strict,
+);
+
+const ImageSchema = Type.Object(
+  {
+    formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "svg"]), { minItems: 1, ...unique }),
+    sizes: Type.Optional(
+      Type.Array(Type.String({ pattern: "^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$" }), { minItems: 1, ...unique }),
+    ),
+    grid: Type.Optional(SizeGridSchema),
+    auto_size: Type.Optional(Type.Boolean()),
+    max_n: Type.Integer({ minimum: 1, maximum: 10 }),
+    qualities: Type.Optional(Type.Array(Type.Enum(["low", "medium", "high"]), { minItems: 1, ...unique })),
+    backgrounds: Type.Optional(Type.Array(Type.Enum(["transparent", "opaque"]), { minItems: 1, ...unique })),
+    compression: Type.Optional(Type.Boolean()),
+    seed: Type.Optional(Type.Boolean()),
+    max_references: Type.Optional(Type.Integer({ minimum: 1, maximum: 16 })),
+    mask: Type.Optional(Type.Boolean()),
+    streaming: Type.Optional(Type.Boolean()),
+    max_streamed_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+    max_prompt_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  },
+  strict,
+);
+
+const modelId = Type.String({ pattern: "^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9._-]*$", maxLength: 200 });
+
+const ModelSchema = Type.Object(
+  {
+    id: modelId,
+    permaslug: modelId,
+    name: text(200),
+    description: text(1000),
+    created: Type.String({ pattern: "^20[0-9]{2}-[0-9]{2}-[0-9]{2}$" }),
+    medium: Type.Enum(["speech", "image"]),
+  },
+  strict,
+);
+
+const EndpointSchema = Type.Object(
+  {
+    id: Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }),
+    model: modelId,
+    upstream_model: text(200),
+    speech: Type.Optional(SpeechSchema),
+    image: Type.Optional(ImageSchema),
+    passthrough: Type.Optional(Type.Array(text(100), { maxItems: 100, ...unique })),
+    prices: Type.Array(PriceSchema, { minItems: 1, maxItems: maxPrices }),
+    settings: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    cancel: Type.Optional(Type.Literal("free")),
+  },
+  strict,
+);
+
+const CatalogFileSchema = Type.Object(
+  {
+    provider: Type.Object({ slug: Type.String({ pattern: "^[a-z][a-z0-9-]*$" }), name: text(100) }, strict),
+    models: Type.Optional(Type.Array(ModelSchema)),
+    endpoints: Type.Optional(Type.Array(EndpointSchema)),
+  },
+  strict,
+);
+
+/** One provider's catalogue file as it is written. */
+export type CatalogFile = Type.Static<typeof CatalogFileSchema>;
+/** A model as a catalogue file declares it. */
+export type ModelEntry = Type.Static<typeof ModelSchema>;
+/** An endpoint as a catalogue file declares it. */
+export type EndpointEntry = Type.Static<typeof EndpointSchema>;
+/** What an endpoint can do with speech, as a catalogue file declares it. */
+export type SpeechEntry = Type.Static<typeof SpeechSchema>;
+/** What an endpoint can do with images, as a catalogue file declares it. */
+export type ImageEntry = Type.Static<typeof ImageSchema>;
+/** A price as a catalogue file declares it. */
+export type PriceEntry = Type.Static<typeof PriceSchema>;
+
+const validator = Compile(CatalogFileSchema);
+type SchemaError = ReturnType<typeof validator.Errors>[number];
+
+/** What reading one file gave: its content, or what is wrong with it, each `<path in the file>: <fault>`. */
+export type ParsedCatalogFile =
+  | { readonly file: CatalogFile; readonly faults?: undefined }
+  | { readonly file?: undefined; readonly faults: readonly string[] };
+
+/** Reads the text of one catalogue file against its schema; nothing of what other files say is checked here. */
+export function parseCatalogFile(yaml: string): ParsedCatalogFile {
+  const document = parseDocument(yaml);
+  const broken = [...document.errors, ...document.warnings].map((fault) => firstLine(fault.message));
+  if (broken.length > 0) return { faults: broken };
+  const content = readDocument(document);
+  if (validator.Check(content)) return { file: content };
+  return { faults: [...new Set(validator.Errors(content).flatMap(describe))] };
+}
+
+function readDocument(document: ReturnType<typeof parseDocument>): unknown {
+  try {
+    return document.toJS();
+  } catch {
+    // Aliases that expand beyond the parser's limit; no schema accepts what is returned here.
+    return undefined;
+  }
+}
+
+/** What an error says; typebox reports an unknown field twice, as that field's own "boolean" error as well. */
+function describe({ keyword, instancePath, params, message }: SchemaError): readonly string[] {
+  const path = instancePath.slice(1).split("/").filter(Boolean);
+  const unknown = (parent: readonly string[], field = "") => `${place(parent)}: unknown field ${field}`;
+  switch (keyword) {
+    case "boolean":
+      return [unknown(path.slice(0, -1), path.at(-1))];
+    case "additionalProperties":
+      return params.additionalProperties.map((field) => unknown(path, field));
+    case "required":
+      return [`${place(path)}: ${params.requiredProperties.join(", ")} is missing`];
+    case "enum":
+      return [`${place(path)}: must be one of ${params.allowedValues.join(", ")}`];
+    default:
+      return [`${place(path)}: ${message}`];
+  }
+}
+
+function place(path: readonly string[]): string {
+  return path.length === 0 ? "the file" : path.join(".");
+}
+
+function firstLine(message: string): string {
+  return (message.split("\n")[0] ?? message).replace(/:$/, "");
+}

@@ -1,0 +1,101 @@
+import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { GenerationEnd } from "../../lib/generation/generation-event.ts";
+import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
+import type { GenerationOutcome } from "../../lib/generation/run-generation.ts";
+import type { Clock } from "../../lib/runtime/clock.ts";
+import type { Span } from "../../lib/runtime/span.ts";
+import type { Endpoint } from "../catalog/catalog.ts";
+import type { TokenUsage } from "../contract.ts";
+import { type AttemptRecord, endAttempt } from "./attempt.ts";
+import { toProtoAttempt, toProtoTokens } from "./attempt-event.ts";
+import { AttemptSpans } from "./attempt-span.ts";
+import type { Candidate } from "./candidate.ts";
+import { chargeFor } from "./most-to-hold.ts";
+import { type BilledDelivery, chargeByReport } from "./reported-usage.ts";
+
+/** What was delivered, which differs between media. */
+export interface Delivered<E> {
+  /** How it is billed at an endpoint; undefined while nothing that costs anything has been delivered. */
+  billedAt(endpoint: E): BilledDelivery | undefined;
+  readonly units: GenerationEnd["units"];
+  /** Whether output was handed out while it was being made. */
+  readonly streamed: boolean;
+}
+
+/** What a generation has come to so far, for its usage event. */
+export class GenerationRecord<E extends Endpoint> {
+  readonly #clock: Clock;
+  readonly #byokFeePercent: number;
+  readonly #spans: AttemptSpans;
+  readonly #delivered: Delivered<E>;
+  #attempts: readonly AttemptRecord<Candidate<E>>[] = [];
+  #usage: () => TokenUsage | undefined = () => undefined;
+
+  constructor(
+    medium: "speech" | "image",
+    delivered: Delivered<E>,
+    paid: Pick<PaidRequests, "clock" | "byokFeePercent">,
+    span?: Span,
+  ) {
+    this.#spans = new AttemptSpans(span, medium);
+    this.#delivered = delivered;
+    this.#clock = paid.clock;
+    this.#byokFeePercent = paid.byokFeePercent;
+  }
+
+  /** An attempt has lost, or has its first output. */
+  attempted(record: AttemptRecord<Candidate<E>>): void {
+    this.#attempts = [...this.#attempts, record];
+    this.#spans.attempted(record);
+  }
+
+  /** All attempts as they ended, in place of what was told before. */
+  allEnded(attempts: readonly AttemptRecord<Candidate<E>>[]): void {
+    this.#attempts = attempts;
+    const last = attempts.at(-1);
+    if (last !== undefined) this.#spans.ended(last);
+  }
+
+  /** Where the winner tells the tokens used; asked however it ends. */
+  reportsUsageBy(usage: () => TokenUsage | undefined): void {
+    this.#usage = usage;
+  }
+
+  /** What the request came to; undefined where no upstream was sent anything and none had failed. */
+  end({ outcome, reason, cancelled }: GenerationOutcome): PaidRequestEnd {
+    const last = this.#attempts.at(-1);
+    if (last === undefined || this.#attempts.every(isUnsent)) return undefined;
+    const { endpoint } = last;
+    const billed = this.#delivered.billedAt(endpoint);
+    const charge = chargeByReport(this.#usage(), billed);
+    this.#spans.ended({ outcome, reason }, charge.usage);
+    const attempts = this.#attempts.map((record) =>
+      record.outcome === Outcome.UNSPECIFIED ? endAttempt(record, { outcome, reason }, this.#clock) : record,
+    );
+    return {
+      outcome,
+      reason,
+      endpoint,
+      attempts: attempts.map(toProtoAttempt),
+      firstOutputAtMs:
+        last.firstOutputMs === undefined ? undefined : Math.round(last.startedAtMs + last.firstOutputMs),
+      tokens: toProtoTokens(charge.usage),
+      units: this.#delivered.units,
+      byok: endpoint.ownKey !== undefined,
+      costNanoUsd: chargeFor(endpoint, charge.listPriceNanoUsd, this.#byokFeePercent),
+      listPriceNanoUsd: charge.listPriceNanoUsd,
+      cancelled,
+      streamed: this.#delivered.streamed,
+      usageDoubt: charge.doubt && {
+        ...charge.doubt,
+        providerSlug: endpoint.providerSlug,
+        endpointId: endpoint.id,
+      },
+    };
+  }
+}
+
+/** Its caller left before the upstream had all of the request. */
+function isUnsent({ outcome, sent }: AttemptRecord): boolean {
+  return outcome === Outcome.CANCELLED && !sent;
+}

@@ -1,0 +1,159 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
+import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
+import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
+import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
+import { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
+import { translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
+import { pendingMigrations } from "../../../lib/database/migrate.ts";
+import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../../lib/events/bus.ts";
+import { groups } from "../../../lib/events/topics.ts";
+import {
+  createKeyAuthenticator,
+  type KeyAuthenticator,
+  type KeyLookUp,
+} from "../../../lib/identity/authenticate.ts";
+import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
+import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
+import type { Strangers } from "../../../lib/identity/stranger.ts";
+import type { Readiness } from "../../../lib/rpc/health.ts";
+import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
+import type { RegisterRoutes } from "../../../lib/rpc/rpc-handler.ts";
+import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
+import type { Metrics } from "../../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
+import { watchConsumer } from "../../../lib/telemetry/metrics-events.ts";
+import { traceIncomingCalls } from "../../../lib/telemetry/trace-calls.ts";
+import { createInternalHandlers } from "../internal-rpc.ts";
+import { findPrincipal } from "../keys/key-use.ts";
+import { accountMigrations } from "../migrations.ts";
+import { createCreditHandlers } from "../money/credit-rpc.ts";
+import { type MoneyBackground, startMoneyBackground } from "../money/money-background.ts";
+import { createMoneyCounters, type MoneyFigures, readMoneyFigures } from "../money/money-figures.ts";
+import { watchMoney } from "../money/money-metrics.ts";
+import {
+  createProviderKeyHandlers,
+  createResolveHandlers,
+  type ProviderKeyOptions,
+} from "../provider-keys/provider-key-rpc.ts";
+import { createKeyHandlers } from "../rpc.ts";
+import type { AccountDatabase } from "../store.ts";
+import { createAdminHandlers } from "./admin-rpc.ts";
+import { Founding } from "./founding.ts";
+
+/** How long the account service waits before it acts, how long it remembers, and what keys may be given. */
+export interface AccountLimits {
+  /** The most requests a minute that a key may be given; 1,000,000 unless given. */
+  readonly maxRateLimitPerMinute?: number;
+  /** How long after its deadline an open hold is published as lost, milliseconds. */
+  readonly holdGraceMs: number;
+  /** How long the event of a settled hold may stay unmet on the topic before it is published, milliseconds. */
+  readonly unseenGraceMs: number;
+  /** How long usage records are kept. */
+  readonly retentionDays: number;
+}
+
+/** What the account service works with. */
+export interface AccountServiceOptions {
+  database: AccountDatabase;
+  /** What requests' events travel on; it may be away. */
+  bus: Bus;
+  limits: AccountLimits;
+  /** What accounts' own keys at providers are kept with. */
+  providerKeys: ProviderKeyOptions;
+  log: Log;
+  verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  strangers?: Strangers | undefined;
+  metrics?: Metrics | undefined;
+  /**
+   * Resolves when the first account is there, if it is to be made: until then the service is not ready, and a key that it
+   * does not know is waited for. It is there unless given.
+   */
+  founded?: Promise<void> | undefined;
+  clock?: Clock;
+  /** Records nothing unless given. */
+  tracer?: Tracer;
+}
+
+/** The account service, to be put on a port or called in this process. */
+export interface AccountService {
+  readonly services: readonly DescService[];
+  readonly routes: RegisterRoutes;
+  /** Names a database that is away and migrations that have not run. */
+  readonly readiness: Readiness;
+  /** Who a key speaks for, straight from the database, for an authenticator in this process. */
+  readonly lookUpKey: KeyLookUp;
+  /** Who a key speaks for, remembered for at most 5 s. */
+  readonly authenticateKey: KeyAuthenticator;
+  /** Counters of money of this process, and the holds that stand open or unseen. */
+  moneyFigures(): Promise<MoneyFigures>;
+  /** The reading of events; undefined before `start`. */
+  readonly consumer: EventConsumer | undefined;
+  /** Begins to apply events, to publish what is due and to forget old holds; once. */
+  start(): void;
+  /** Ends what `start` began, when the part under way has ended. The bus and the database stay open. */
+  stop(): Promise<void>;
+}
+
+/** The account service on a database. */
+export function createAccountService(options: AccountServiceOptions): AccountService {
+  const { database, log, limits, providerKeys, clock = systemClock } = options;
+  const { tracer = silentTracer } = options;
+  const { maxRateLimitPerMinute = 1_000_000 } = limits;
+  const counters = createMoneyCounters();
+  const money = { database, counters, log, clock, ...limits };
+  let background: MoneyBackground | undefined;
+  const moneyFigures = () => readMoneyFigures(database, counters);
+  if (options.metrics !== undefined) {
+    watchConsumer(options.metrics, groups.account, () => background?.consumer);
+    watchMoney(options.metrics, { moneyCounters: counters, moneyFigures }, log);
+  }
+  const founding = new Founding(options.founded);
+  const lookUpKey = (keyHash: string, signal: AbortSignal) =>
+    founding.whenFounded(() => findPrincipal(database, keyHash, log), signal);
+  const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
+  const identity = createIdentityInterceptor({ ...options, authenticateKey, audience: "account", clock });
+  const interceptors = [
+    serverInterceptor(log, measureCalls(options.metrics)),
+    translateDatabaseErrors,
+    identity,
+    traceIncomingCalls(tracer),
+  ];
+  return {
+    services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
+    routes(router) {
+      const internal = {
+        ...createInternalHandlers({ ...money, lookUpKey }),
+        ...createResolveHandlers(database, providerKeys),
+      };
+      const admin = createAdminHandlers({ database, providerKeys, maxRateLimitPerMinute, clock });
+      router.service(KeyService, createKeyHandlers(database, maxRateLimitPerMinute, clock), { interceptors });
+      router.service(CreditService, createCreditHandlers(database), { interceptors });
+      router.service(ProviderKeyService, createProviderKeyHandlers(database, providerKeys), { interceptors });
+      router.service(AccountInternalService, internal, { interceptors });
+      router.service(AccountAdminService, admin, { interceptors });
+    },
+    readiness: () => problemsOf(database, founding),
+    lookUpKey,
+    authenticateKey,
+    moneyFigures,
+    get consumer() {
+      return background?.consumer;
+    },
+    start() {
+      background ??= startMoneyBackground({ ...money, bus: options.bus, tracer });
+    },
+    stop: async () => background?.stop(),
+  };
+}
+
+async function problemsOf(database: AccountDatabase, founding: Founding): Promise<readonly string[]> {
+  const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
+  if (pending === undefined) return ["the database is away"];
+  if (pending.length > 0) return [`migrations pending: ${pending.join(", ")}`];
+  return founding.isOver ? [] : ["the first account is being made"];
+}

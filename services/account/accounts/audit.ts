@@ -1,0 +1,48 @@
+import type { AccountDatabase, AccountTransaction, AuditRow } from "../store.ts";
+
+/** What operators change. */
+export type AuditAction =
+  | "account.create"
+  | "member.add"
+  | "member.remove"
+  | "key.create"
+  | "credit.grant"
+  | "provider_keys.reseal";
+
+/** One change by an operator; `subject` names the record it touched and is never a secret. */
+export interface AuditNote {
+  readonly operator: string;
+  readonly action: AuditAction;
+  /** Without one the change touched no single account. */
+  readonly accountId?: string;
+  readonly subject: string;
+  /** What else there is to say. */
+  readonly note?: string;
+}
+
+/** Which audit entries are asked for, newest first. */
+export interface AuditPage {
+  readonly accountId: string | undefined;
+  readonly beforeId: bigint | undefined;
+  readonly limit: number;
+}
+
+/** Writes an audit entry that stands exactly if the change does. */
+export async function writeAudit(transaction: AccountTransaction, note: AuditNote): Promise<void> {
+  const { operator, action, accountId = null, subject } = note;
+  await transaction
+    .insertInto("audit")
+    .values({ operator, action, account_id: accountId, subject, note: note.note ?? "" })
+    .execute();
+}
+
+/** A page of the audit, newest first. */
+export function listAudit(
+  database: AccountDatabase,
+  { accountId, beforeId, limit }: AuditPage,
+): Promise<AuditRow[]> {
+  let entries = database.selectFrom("audit").selectAll();
+  if (accountId !== undefined) entries = entries.where("account_id", "=", accountId);
+  if (beforeId !== undefined) entries = entries.where("id", "<", beforeId);
+  return entries.orderBy("id", "desc").limit(limit).execute();
+}

@@ -1,0 +1,139 @@
+import { sql } from "kysely";
+import type { AccountDatabase, HoldRefusalName, HoldStateName } from "../store.ts";
+
+/*
+ * Owns the holds of requests under way: credit that is taken off what an account may spend until the request's event,
+ * or its release, closes the hold.
+ * 1. The first of reserve and release to commit decides an id for good; a copy of either changes nothing.
+ * 2. A reservation changes the line of its key, the account and the hold together, or writes its refusal alone.
+ * 3. The functions of the schema lock holds by id, then lines of keys, then accounts, in whatever batch; nothing else
+ *    locks two of these.
+ */
+
+/** Credit to hold for one request; amounts in nano-USD, 0 or more. */
+export interface HoldRequest {
+  readonly generationId: string;
+  readonly accountId: string;
+  readonly keyHash: string;
+  /** The most that the account can be charged. */
+  readonly amountNanoUsd: bigint;
+  /** The most that own provider keys may serve at list price; counts for keys whose limit includes it. */
+  readonly byokAmountNanoUsd: bigint;
+  readonly deadline: Date;
+  /** The event that is published when the request is lost. */
+  readonly draft: Uint8Array;
+}
+
+/** What was decided about a reservation: held, closed before, or why it is refused for good. */
+export type HoldDecision = "granted" | "closed" | HoldRefusalName;
+
+/** Names a hold and whose it is. */
+export interface HoldName {
+  readonly generationId: string;
+  readonly accountId: string;
+}
+
+/** What reconciliation needs of a hold. */
+export interface HoldRecord extends HoldName {
+  readonly state: HoldStateName;
+  /** The revision of the event that stands; null while there is none. */
+  readonly revision: number | null;
+  readonly costNanoUsd: bigint;
+  readonly debitedNanoUsd: bigint;
+  readonly seen: boolean;
+}
+
+/** Holds whose deadline is at or after `from` and before `to`. */
+export interface HoldRange {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/**
+ * Decides reservations in one statement, and answers in their order; ids must differ. A hold that is still open
+ * `graceMs` after its deadline is published as lost. The clock of the database decides what is too late.
+ */
+export async function reserveCredit(
+  database: AccountDatabase,
+  requests: readonly HoldRequest[],
+  graceMs: number,
+): Promise<readonly HoldDecision[]> {
+  const { rows } = await sql<{ decisions: HoldDecision[] }>`SELECT reserve(
+    ${requests.map(({ generationId }) => generationId)},
+    ${requests.map(({ accountId }) => accountId)},
+    ${requests.map(({ keyHash }) => keyHash)},
+    ${requests.map(({ amountNanoUsd }) => amountNanoUsd)},
+    ${requests.map(({ byokAmountNanoUsd }) => byokAmountNanoUsd)},
+    ${requests.map(({ deadline }) => deadline)},
+    ${requests.map(({ draft }) => draft)},
+    make_interval(secs => ${graceMs / 1000})) AS decisions`.execute(database);
+  return rows[0]?.decisions ?? [];
+}
+
+/** Gives holds back in one statement; ids never heard of are remembered as released. */
+export async function releaseHolds(database: AccountDatabase, holds: readonly HoldName[]): Promise<void> {
+  await sql`SELECT release(
+    ${holds.map(({ generationId }) => generationId)},
+    ${holds.map(({ accountId }) => accountId)})`.execute(database);
+}
+
+const pageSize = 1000;
+/** A reader may take its time between two pages. */
+const readerTimeoutMs = 60_000;
+
+/**
+ * Holds of a span of time, ordered by generation id, at most 1,000 at a time, as they were when the reading began.
+ * Occupies one connection until the last page, until the reader leaves, or until `signal` fires.
+ */
+export async function* listHolds(
+  database: AccountDatabase,
+  { from, to }: HoldRange,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly HoldRecord[]> {
+  const transaction = await database.startTransaction().setAccessMode("read only").execute();
+  const leave = () =>
+    void transaction
+      .rollback()
+      .execute()
+      .catch(() => undefined);
+  signal?.addEventListener("abort", leave, { once: true });
+  try {
+    signal?.throwIfAborted();
+    await sql`SELECT set_config('idle_in_transaction_session_timeout', ${`${readerTimeoutMs}`}, true)`.execute(
+      transaction,
+    );
+    await sql`DECLARE listed NO SCROLL CURSOR FOR
+      SELECT id, account_id, state, revision, cost_nano_usd, debited_nano_usd, seen FROM hold
+      WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`.execute(transaction);
+    for (;;) {
+      const { rows } = await sql<HoldListRow>`FETCH ${sql.lit(pageSize)} FROM listed`.execute(transaction);
+      if (rows.length > 0) yield rows.map(fromRowHold);
+      if (rows.length < pageSize) return;
+    }
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    if (!transaction.isCommitted && !transaction.isRolledBack) await transaction.rollback().execute();
+  }
+}
+
+interface HoldListRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly state: HoldStateName;
+  readonly revision: number | null;
+  readonly cost_nano_usd: bigint;
+  readonly debited_nano_usd: bigint;
+  readonly seen: boolean;
+}
+
+function fromRowHold(row: HoldListRow): HoldRecord {
+  return {
+    generationId: row.id,
+    accountId: row.account_id,
+    state: row.state,
+    revision: row.revision,
+    costNanoUsd: row.cost_nano_usd,
+    debitedNanoUsd: row.debited_nano_usd,
+    seen: row.seen,
+  };
+}

@@ -1,0 +1,73 @@
+import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../../lib/events/bus.ts";
+import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
+import { groups } from "../../../lib/events/topics.ts";
+import type { Clock } from "../../../lib/runtime/clock.ts";
+import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
+import { startBackgroundTask } from "../background-task.ts";
+import { applyEvents, isPoison } from "./apply-events.ts";
+import { pruneHolds } from "./prune-holds.ts";
+import { publishDue } from "./publish-due.ts";
+import type { SettlementOptions } from "./settlements.ts";
+
+/** What goes on beside the calls works with. */
+export interface MoneyBackgroundOptions extends SettlementOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly holdGraceMs: number;
+  readonly retentionDays: number;
+  readonly tracer?: Tracer;
+}
+
+/** What goes on beside the calls. */
+export interface MoneyBackground {
+  readonly consumer: EventConsumer;
+  /** Resolves once the parts under way have ended. */
+  stop(): Promise<void>;
+}
+
+/** How long what is due waits before it is looked for: a tenth of the time after which it is due, within bounds. */
+const minPublishPauseMs = 1000;
+const maxPublishPauseMs = 5000;
+const prunePauseMs = 600_000;
+/** Each batch is one transaction, which keeps the rows of its accounts locked. */
+const maxBatchMessages = 200;
+
+/** Begins to apply events, to publish what is due and to forget old holds. A bus that is away is waited for. */
+export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBackground {
+  const { bus, clock, log, retentionDays, tracer = silentTracer } = options;
+  const consumer = consumeEvents({
+    bus,
+    group: groups.account,
+    log,
+    clock,
+    maxAgeMs: maxEventAgeMs(retentionDays),
+    maxBatchMessages,
+    tracer,
+    apply: (events) => applyEvents(options, events),
+    isPoison,
+  });
+  const publishing = startBackgroundTask({
+    name: "publish due events",
+    run: (signal) => publishDue(options, signal),
+    pauseMs: publishPauseMs(options),
+    log,
+  });
+  const pruning = startBackgroundTask({
+    name: "forget old holds",
+    run: () => pruneHolds(options),
+    pauseMs: prunePauseMs,
+    log,
+  });
+  return {
+    consumer,
+    async stop() {
+      await Promise.all([consumer.stop(), publishing.stop(), pruning.stop()]);
+    },
+  };
+}
+
+function publishPauseMs({ holdGraceMs, unseenGraceMs }: MoneyBackgroundOptions): number {
+  const graceMs = Math.min(holdGraceMs, unseenGraceMs);
+  return Math.min(Math.max(graceMs / 10, minPublishPauseMs), maxPublishPauseMs);
+}

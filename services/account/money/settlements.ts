@@ -1,0 +1,110 @@
+import { sql } from "kysely";
+import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
+import { endedAtMs, eventFault, maxEventBytes, toEventMessage } from "../../../lib/events/event-message.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import type { AccountDatabase } from "../store.ts";
+import type { MoneyCounters } from "./money-figures.ts";
+
+/*
+ * Owns what becomes of the events of requests, by whichever of their two ways they come: told by the process (settle)
+ * or read from the topic (met).
+ * 1. The row of the hold, locked, decides: open is freed and debited, lost is debited, settled changes no money. One that
+ *    was released while its `lost` event was on its way becomes lost, as its record does, and moves no money.
+ * 2. Only an event of the stored revision, met on the topic, makes a hold seen; a settlement never takes that back.
+ * 3. What a hold spent counts on the day that it was held on, whenever it is closed.
+ * 4. Without a hold nothing is debited.
+ */
+
+/** What became of an event; `unknown` and `closed` changed nothing. */
+export type SettlementOutcome = "stored" | "unknown" | "closed";
+
+/** What settling works with. */
+export interface SettlementOptions {
+  readonly database: AccountDatabase;
+  readonly counters: MoneyCounters;
+  readonly log: Log;
+  /** How long an event that was told may stay unmet on the topic before it is published from here. */
+  readonly unseenGraceMs: number;
+}
+
+/** Dearest request that can be settled, nano-USD: a million dollars, so that sums never overflow. */
+export const maxNanoUsd = 10n ** 15n;
+
+/** Why no hold can be settled with an event that ended before `oldestMs`, or for another fault; in words. */
+export function settlementFault(event: GenerationEvent, oldestMs: number): string | undefined {
+  const fault = eventFault(event);
+  if (fault !== undefined) return fault;
+  if (endedAtMs(event) < oldestMs) return "ended before what is remembered";
+  if (event.costNanoUsd > maxNanoUsd || event.listPriceNanoUsd > maxNanoUsd) return "a price is out of range";
+  if (toEventMessage(event).value.length > maxEventBytes) return "is too large";
+  return undefined;
+}
+
+/** Settles holds with events that processes told, in one statement; answers in their order. */
+export function settleTold(
+  options: SettlementOptions,
+  events: readonly GenerationEvent[],
+): Promise<readonly SettlementOutcome[]> {
+  return settle(options, events, false);
+}
+
+/** Applies events that were read from the topic, in one statement; answers in their order. */
+export function settleMet(
+  options: SettlementOptions,
+  events: readonly GenerationEvent[],
+): Promise<readonly SettlementOutcome[]> {
+  return settle(options, events, true);
+}
+
+interface SettlementRow {
+  readonly outcome: SettlementOutcome;
+  readonly over_run: bigint;
+  readonly late: bigint;
+}
+
+async function settle(
+  options: SettlementOptions,
+  events: readonly GenerationEvent[],
+  met: boolean,
+): Promise<readonly SettlementOutcome[]> {
+  if (events.length === 0) return [];
+  const { rows } = await sql<SettlementRow>`SELECT outcome, over_run, late FROM settle(
+    ${events.map(({ eventId }) => eventId)},
+    ${events.map(({ accountId }) => accountId)},
+    ${events.map(({ revision }) => revision)},
+    ${events.map(({ costNanoUsd }) => costNanoUsd)},
+    ${events.map(({ byok, listPriceNanoUsd }) => (byok ? listPriceNanoUsd : 0n))},
+    ${events.map((event) => toEventMessage(event).value)},
+    ${met}, make_interval(secs => ${options.unseenGraceMs / 1000})) ORDER BY position`.execute(
+    options.database,
+  );
+  for (const [index, row] of rows.entries()) note(options, row, events[index]);
+  return rows.map(({ outcome }) => outcome);
+}
+
+/** Counts and tells what must not go unnoticed. */
+function note(
+  { counters, log }: SettlementOptions,
+  { outcome, over_run, late }: SettlementRow,
+  event: GenerationEvent | undefined,
+): void {
+  if (outcome === "stored" && over_run === 0n && late === 0n) return;
+  const { eventId: generation_id, accountId: account_id } = event ?? {};
+  const fields = { generation_id, account_id };
+  if (outcome === "unknown") {
+    counters.unknownHolds += 1;
+    log.error(fields, "an event without a hold: nothing is debited");
+  }
+  if (outcome === "closed") {
+    counters.closedHoldEvents += 1;
+    log.error(fields, "an event for a hold that was refused or released: nothing is debited");
+  }
+  if (over_run > 0n) {
+    counters.overRunNanoUsd += over_run;
+    log.warn({ ...fields, over_run_nano_usd: `${over_run}` }, "a request cost more than its hold");
+  }
+  if (late > 0n) {
+    counters.lateRealNanoUsd += late;
+    log.warn({ ...fields, late_nano_usd: `${late}` }, "a request cost though its hold was lost");
+  }
+}

@@ -1,0 +1,125 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { ResolveProviderKeyResponseSchema } from "../../../gen/media/account/v1/account_internal_pb.ts";
+import type { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
+import {
+  CreateProviderKeyResponseSchema,
+  GetProviderKeyResponseSchema,
+  ListProviderKeysResponseSchema,
+  type ProviderKey,
+  ProviderKeySchema,
+  UpdateProviderKeyResponseSchema,
+} from "../../../gen/media/account/v1/provider_key_pb.ts";
+import type { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
+import { principalOf } from "../../../lib/identity/caller.ts";
+import type { Sealer } from "../../../lib/secrets/seal.ts";
+import { FieldIssues } from "../field-issues.ts";
+import type { AccountDatabase, ProviderKeyRow } from "../store.ts";
+import {
+  createProviderKey,
+  deleteProviderKey,
+  getProviderKey,
+  listProviderKeys,
+  openProviderKey,
+  updateProviderKey,
+} from "./provider-keys.ts";
+
+/** What provider keys are kept with. */
+export interface ProviderKeyOptions {
+  readonly sealer: Sealer;
+  /** The providers that an account may store a key for. */
+  readonly providerSlugs: readonly string[];
+}
+
+/** Whatever can stand in a header as a whole. */
+const secretPattern = /^[\x21-\x7e]+$/;
+const maxSecretLength = 4096;
+
+/** The handlers of ProviderKeyService; each answers for the account of the calling key alone. */
+export function createProviderKeyHandlers(
+  database: AccountDatabase,
+  options: ProviderKeyOptions,
+): Partial<ServiceImpl<typeof ProviderKeyService>> {
+  return {
+    async listProviderKeys(_request, context) {
+      const rows = await listProviderKeys(database, principalOf(context).accountId);
+      return create(ListProviderKeysResponseSchema, { providerKeys: rows.map(toProtoProviderKey) });
+    },
+    async createProviderKey({ providerSlug, secret, name, disabled }, context) {
+      const { sealer, providerSlugs } = options;
+      const { accountId } = principalOf(context);
+      const issues = new FieldIssues();
+      if (!providerSlugs.includes(providerSlug))
+        issues.add("provider_slug", "is no provider that takes keys");
+      checkSecret(issues, secret);
+      if (name !== "") issues.checkName("name", name);
+      issues.throwIfAny();
+      const key = { accountId, providerSlug, secret, name, disabled };
+      const row = await createProviderKey(database, sealer, key);
+      return create(CreateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+    },
+    async getProviderKey({ id }, context) {
+      checkUuid(id);
+      const row = await getProviderKey(database, principalOf(context).accountId, id);
+      return create(GetProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+    },
+    async updateProviderKey({ id, name, disabled, secret }, context) {
+      const issues = new FieldIssues();
+      issues.checkUuid("id", id);
+      if (secret !== undefined) checkSecret(issues, secret);
+      if (name !== undefined && name !== "") issues.checkName("name", name);
+      issues.throwIfAny();
+      const bound = { id, account_id: principalOf(context).accountId };
+      const row = await updateProviderKey(database, options.sealer, bound, { name, disabled, secret });
+      return create(UpdateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+    },
+    async deleteProviderKey({ id }, context) {
+      checkUuid(id);
+      await deleteProviderKey(database, principalOf(context).accountId, id);
+      return {};
+    },
+  };
+}
+
+function checkUuid(id: string): void {
+  const issues = new FieldIssues();
+  issues.checkUuid("id", id);
+  issues.throwIfAny();
+}
+
+function checkSecret(issues: FieldIssues, secret: string): void {
+  if (secret === "") issues.add("secret", "must not be empty");
+  else if (secret.length > maxSecretLength)
+    issues.add("secret", `must not be longer than ${maxSecretLength} characters`);
+  else if (!secretPattern.test(secret))
+    issues.add("secret", "must be visible ASCII characters without blanks");
+}
+
+function toProtoProviderKey(row: ProviderKeyRow): ProviderKey {
+  return create(ProviderKeySchema, {
+    id: row.id,
+    providerSlug: row.provider_slug,
+    name: row.name,
+    label: row.label,
+    disabled: row.disabled,
+    createdAt: timestampFromDate(row.created_at),
+    accountId: row.account_id,
+  });
+}
+
+/** The handler by which the processes that call providers get an account's own key; they keep it for at most 5 s. */
+export function createResolveHandlers(
+  database: AccountDatabase,
+  options: ProviderKeyOptions,
+): Pick<ServiceImpl<typeof AccountInternalService>, "resolveProviderKey"> {
+  return {
+    async resolveProviderKey({ accountId, providerSlug }) {
+      const issues = new FieldIssues();
+      issues.checkUuid("account_id", accountId);
+      issues.throwIfAny();
+      const found = await openProviderKey(database, options.sealer, { accountId, providerSlug });
+      return create(ResolveProviderKeyResponseSchema, found ?? {});
+    },
+  };
+}

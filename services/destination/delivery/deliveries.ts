@@ -1,0 +1,194 @@
+/**
+ * Sends what waits for destinations, in the background.
+ *
+ * 1. Work is claimed only as there is room for it: what is under way is bounded in all, and closer for destinations that
+ *    fail or are slow, so that they don't keep others waiting.
+ * 2. Each claimed batch is attempted once and reported once; a report that can't be kept leaves the batch to whoever
+ *    claims it when the lease has run out.
+ * 3. `stop` claims nothing more and lets what is under way end: no attempt is longer than its time.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { BatchCall } from "../../../lib/generation/batch-call.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import type { DestinationDatabase } from "../store.ts";
+import type { Attempter } from "./attempt.ts";
+import { retryDelayMs } from "./back-off.ts";
+import { type Claim, type ClaimedBatch, claimBatches, isAiling } from "./claim.ts";
+import type { DeliveryLimits } from "./delivery-limits.ts";
+import { type AttemptReport, keepReports, type ReportOutcome } from "./outcome.ts";
+import { WakeUp } from "./wake-up.ts";
+
+/** What deliveries are made with. */
+export interface DeliveriesOptions {
+  readonly database: DestinationDatabase;
+  readonly attempter: Attempter;
+  readonly limits: DeliveryLimits;
+  readonly log: Log;
+  /** From 0 to below 1. */
+  random(): number;
+  /** Most events of a batch of a type. */
+  maxBatchEvents(type: string): number;
+}
+
+/** Running deliveries, with figures for metrics. */
+export interface Deliveries {
+  /** Attempts under way. */
+  readonly inFlight: number;
+  /** Attempts that were taken. */
+  readonly delivered: number;
+  /** Events in them. */
+  readonly deliveredEvents: number;
+  /** Attempts that were not. */
+  readonly failed: number;
+  /** Attempts whose report came too late, or could not be kept: those batches are sent again. */
+  readonly repeated: number;
+  /** Destinations that were paused. */
+  readonly pauses: number;
+  /** Looks at once for what is due. */
+  wake(): void;
+  /** Resolves when nothing is under way any more. */
+  stop(): Promise<void>;
+}
+
+const maxReports = 64;
+const maxReportsInFlight = 2;
+const retryClaimMs = 1000;
+/** Shortest time from one claim to the next. */
+const claimPaceMs = 20;
+const tooLarge = 413;
+
+/** Starts to deliver; a database that is away is waited for. */
+export function startDeliveries(options: DeliveriesOptions): Deliveries {
+  return new RunningDeliveries(options);
+}
+
+class RunningDeliveries implements Deliveries {
+  delivered = 0;
+  deliveredEvents = 0;
+  failed = 0;
+  repeated = 0;
+  pauses = 0;
+  readonly #options: DeliveriesOptions;
+  /** Attempts, and whether their destinations ail. */
+  readonly #underWay = new Map<Promise<void>, boolean>();
+  readonly #wakeUp = new WakeUp();
+  readonly #reports: BatchCall<AttemptReport, ReportOutcome>;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#reports = new BatchCall({
+      run: (reports: readonly AttemptReport[]) => keepReports(options, reports),
+      maxItems: maxReports,
+      maxInFlight: maxReportsInFlight,
+    });
+    this.#running = this.#run();
+  }
+
+  get inFlight(): number {
+    return this.#underWay.size;
+  }
+
+  wake(): void {
+    this.#wakeUp.wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wakeUp.wake();
+    await this.#running;
+    await Promise.all(this.#underWay.keys());
+  }
+
+  async #run(): Promise<void> {
+    const { limits, log } = this.#options;
+    let isAway = false;
+    while (!this.#stopping.signal.aborted) {
+      let waitMs: number | undefined;
+      try {
+        waitMs = await this.#claim();
+        if (isAway) log.info("deliveries go on");
+        isAway = false;
+      } catch (thrown) {
+        if (!isAway) log.warn({ err: thrown }, "deliveries can't be claimed now");
+        isAway = true;
+        waitMs = retryClaimMs;
+      }
+      await this.#wakeUp.wait(Math.min(waitMs, limits.pollMs));
+      // What comes meanwhile is claimed together.
+      if (!this.#stopping.signal.aborted) await delay(claimPaceMs);
+    }
+  }
+
+  /** Claims as much as there is room for and says how long to wait until there may be more. */
+  async #claim(): Promise<number> {
+    const { database, limits, maxBatchEvents } = this.#options;
+    const ailingNow = [...this.#underWay.values()].filter(Boolean).length;
+    const ailing = limits.maxAilingInFlight - ailingNow;
+    const healthy = limits.maxHealthyInFlight - (this.#underWay.size - ailingNow);
+    const claim = await claimBatches({ database, limits, healthy, ailing, maxBatchEvents });
+    for (const batch of claim.batches) this.#start(batch);
+    return waitMsAfter(claim);
+  }
+
+  #start(batch: ClaimedBatch): void {
+    const work = this.#deliver(batch).finally(() => {
+      this.#underWay.delete(work);
+      this.#wakeUp.wake();
+    });
+    this.#underWay.set(work, isAiling(batch));
+  }
+
+  async #deliver(batch: ClaimedBatch): Promise<void> {
+    const { attempter, limits, log, random } = this.#options;
+    const { isTaken, status, cause, retryAfterMs, latencyMs } = await attempter.deliver(batch);
+    const failures = batch.failures + 1;
+    const report: AttemptReport = {
+      destinationId: batch.destination_id,
+      leaseId: batch.lease_id,
+      version: batch.version,
+      batchId: batch.batch_id,
+      batchThrough: batch.batch_through,
+      eventCount: batch.events.length,
+      attempt: batch.attempts + 1,
+      isTaken,
+      isFull: batch.isFull,
+      isTooLarge: status === tooLarge && batch.events.length > 1,
+      status,
+      latencyMs,
+      cause,
+      retryMs: isTaken ? 0 : retryDelayMs({ limits, failures, retryAfterMs, random }),
+    };
+    this.#count(report);
+    try {
+      this.#tell(report, await this.#reports.call(report));
+    } catch (thrown) {
+      this.repeated += 1;
+      log.warn({ err: thrown, destination_id: batch.destination_id }, "a delivery could not be noted");
+    }
+  }
+
+  #count({ isTaken, eventCount }: AttemptReport): void {
+    if (isTaken) {
+      this.delivered += 1;
+      this.deliveredEvents += eventCount;
+    } else this.failed += 1;
+  }
+
+  #tell(report: AttemptReport, outcome: ReportOutcome): void {
+    const { log } = this.#options;
+    const { destinationId, batchId, attempt, status, cause, isTaken } = report;
+    const line = { destination_id: destinationId, batch_id: batchId, attempt, status, cause };
+    if (outcome === "overtaken") this.repeated += 1;
+    if (outcome === "paused") this.pauses += 1;
+    if (outcome === "paused") log.warn(line, "destination paused after sustained failure");
+    else if (!isTaken) log.info(line, "delivery failed");
+    else log.debug(line, "delivered");
+  }
+}
+
+/** What is due but was not claimed is locked for a moment, or waits for room. */
+function waitMsAfter({ nextDueMs = Infinity }: Claim): number {
+  return Math.max(0, nextDueMs);
+}

@@ -1,0 +1,76 @@
+import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import { groups } from "../../../lib/events/topics.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import type { Figure, Metrics } from "../../../lib/telemetry/metrics.ts";
+import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
+import { watchConsumer } from "../../../lib/telemetry/metrics-events.ts";
+import type { DestinationFigures } from "./figures.ts";
+
+/** Where the figures of deliveries come from. */
+export interface DeliverySource {
+  readonly consumer: EventConsumer | undefined;
+  figures(): Promise<DestinationFigures>;
+}
+
+type Told = readonly [name: string, kind: Figure["kind"], help: string, unit?: number];
+
+const perSecond = 1000;
+
+const told: Readonly<Record<keyof DestinationFigures, Told>> = {
+  inFlight: ["deliveries_in_flight", "gauge", "Attempts at receivers that are under way."],
+  deliveredBatches: ["deliveries_delivered_total", "counter", "Attempts that receivers took."],
+  deliveredEvents: ["deliveries_events_total", "counter", "Events in what receivers took."],
+  failedAttempts: ["deliveries_failed_total", "counter", "Attempts that receivers did not take."],
+  repeatedBatches: [
+    "deliveries_repeated_total",
+    "counter",
+    "Batches that went out again because their outcome could not be kept.",
+  ],
+  pauses: ["destination_pauses_total", "counter", "Destinations paused after sustained failure."],
+  givenUpEvents: [
+    "deliveries_given_up_events_total",
+    "counter",
+    "Events given up after they had waited for a day.",
+  ],
+  enabledDestinations: ["destinations_enabled", "gauge", "Destinations that are delivered to."],
+  failingDestinations: [
+    "destinations_failing",
+    "gauge",
+    "Enabled destinations whose last attempt failed, without the paused ones.",
+  ],
+  pausedDestinations: [
+    "destinations_paused",
+    "gauge",
+    "Enabled destinations that are paused after sustained failure.",
+  ],
+  pendingEvents: [
+    "deliveries_pending_events",
+    "gauge",
+    "Events that wait, counted for each destination, up to a million.",
+  ],
+  oldestPendingMs: [
+    "deliveries_oldest_pending_seconds",
+    "gauge",
+    "How long the oldest event waits that may be delivered, seconds; 0 without one.",
+    perSecond,
+  ],
+  oldestHealthyPendingMs: [
+    "deliveries_oldest_healthy_pending_seconds",
+    "gauge",
+    "The same of destinations whose last attempt worked: how far delivery itself is behind, seconds.",
+    perSecond,
+  ],
+};
+
+/** Tells how events are taken in and delivered. What is not of this process is the same in all replicas. */
+export function watchDeliveries(metrics: Metrics, source: DeliverySource, log: Log): void {
+  watchConsumer(metrics, groups.destination, () => source.consumer);
+  const figures = cachedRead(() => source.figures(), { name: "deliveries", log });
+  for (const [field, [name, kind, help, unit = 1]] of Object.entries(told)) {
+    const read = async () => {
+      const now = await figures();
+      return now === undefined ? undefined : now[field as keyof DestinationFigures] / unit;
+    };
+    metrics.observe({ name: `media_gateway_${name}`, help, kind, read });
+  }
+}

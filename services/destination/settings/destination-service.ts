@@ -1,0 +1,188 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { DestinationAdminService } from "../../../gen/media/destination/v1/destination_admin_service_pb.ts";
+import { DestinationService } from "../../../gen/media/destination/v1/destination_service_pb.ts";
+import { isDataFault, translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
+import { pendingMigrations } from "../../../lib/database/migrate.ts";
+import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../../lib/events/bus.ts";
+import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
+import { groups } from "../../../lib/events/topics.ts";
+import type { KeyAuthenticator } from "../../../lib/identity/authenticate.ts";
+import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
+import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
+import type { Strangers } from "../../../lib/identity/stranger.ts";
+import type { Readiness } from "../../../lib/rpc/health.ts";
+import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
+import {
+  defaultMessageLimits,
+  type MessageLimits,
+  type RegisterRoutes,
+} from "../../../lib/rpc/rpc-handler.ts";
+import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
+import type { Sealer } from "../../../lib/secrets/seal.ts";
+import type { Metrics } from "../../../lib/telemetry/metrics.ts";
+import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
+import { traceIncomingCalls } from "../../../lib/telemetry/trace-calls.ts";
+import { Attempter } from "../delivery/attempt.ts";
+import { type Deliveries, startDeliveries } from "../delivery/deliveries.ts";
+import { type DeliveryLimits, defaultDeliveryLimits } from "../delivery/delivery-limits.ts";
+import { watchDeliveries } from "../delivery/delivery-metrics.ts";
+import { dispatchEvents } from "../delivery/dispatch.ts";
+import { type DeliveryCounters, type DestinationFigures, readBacklog } from "../delivery/figures.ts";
+import { type Housekeeping, startHousekeeping } from "../delivery/housekeeping.ts";
+import type { Receivers } from "../delivery/receivers.ts";
+import { destinationMigrations } from "../migrations.ts";
+import { createDestinationHandlers } from "../rpc.ts";
+import type { DestinationDatabase } from "../store.ts";
+import { createAdminHandlers } from "./admin-rpc.ts";
+import { type DestinationTypes, SettingsKeeper } from "./settings-keeper.ts";
+
+/** What the destination service works with. */
+export interface DestinationServiceOptions {
+  readonly database: DestinationDatabase;
+  readonly log: Log;
+  readonly verifyToken: TokenVerifier;
+  /** Counts who comes without a good key; nobody unless given. */
+  readonly strangers?: Strangers | undefined;
+  readonly authenticateKey: KeyAuthenticator;
+  readonly bus: Bus;
+  readonly types: DestinationTypes;
+  readonly sealer: Sealer;
+  /** Not closed by the service. */
+  readonly receivers: Receivers;
+  /** How many days events are told from copies. */
+  readonly retentionDays: number;
+  readonly metrics?: Metrics | undefined;
+  readonly clock?: Clock;
+  /** Records nothing unless given. */
+  readonly tracer?: Tracer;
+  /** What differs from the defaults. */
+  readonly limits?: Partial<DeliveryLimits>;
+  /** From 0 to below 1. */
+  random?(): number;
+}
+
+/** The destination service, to be put on a port or called in this process. */
+export interface RunnableDestinationService {
+  readonly services: readonly DescService[];
+  readonly routes: RegisterRoutes;
+  /** Names a database that is away and migrations that have not run. The bus may be away. */
+  readonly readiness: Readiness;
+  /** Begins to take in events, to deliver and to keep house, in the background; once. */
+  start(): void;
+  /** How taking in goes; undefined before `start`. */
+  readonly consumer: EventConsumer | undefined;
+  /** How delivering goes; undefined before `start`. */
+  readonly deliveries: Deliveries | undefined;
+  /** What was given up; undefined before `start`. */
+  readonly housekeeping: Housekeeping | undefined;
+  /** How delivery goes, for metrics. Rejects when the database is away. */
+  figures(): Promise<DestinationFigures>;
+  /** Ends what `start` began, when what is under way has ended. The bus, the database and the receivers stay open. */
+  stop(): Promise<void>;
+}
+
+/** What its RPCs take and give: a page of destinations is one message, and each may have settings of 64 KiB. */
+const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
+
+/** Of a type that is not known here: its batches are refused whatever they hold. */
+const unknownTypeBatchEvents = 100;
+
+/** The destination service on a database and a bus. */
+export function createDestinationService(options: DestinationServiceOptions): RunnableDestinationService {
+  const { database, log, types, clock = systemClock } = options;
+  const keeper = new SettingsKeeper(options);
+  const limits = { ...defaultDeliveryLimits, ...options.limits };
+  const { http } = options.receivers;
+  const attempter = new Attempter({ keeper, http, clock, log, timeoutMs: limits.attemptTimeoutMs });
+  let running: Background | undefined;
+  const service: RunnableDestinationService = {
+    services: [DestinationService, DestinationAdminService],
+    routes(router) {
+      const interceptors = interceptorsOf(options, clock);
+      const onDue = () => running?.deliveries.wake();
+      const handlers = createDestinationHandlers({ database, keeper, attempter, onDue });
+      router.service(DestinationService, handlers, { interceptors, ...messageLimits });
+      const adminHandlers = createAdminHandlers({ database, keeper, log });
+      router.service(DestinationAdminService, adminHandlers, { interceptors });
+    },
+    async readiness() {
+      const pending = await pendingMigrations(database, destinationMigrations).catch(() => undefined);
+      if (pending === undefined) return ["the database is away"];
+      return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
+    },
+    start() {
+      const { random = Math.random } = options;
+      const maxBatchEvents = (type: string) => types.get(type)?.maxBatchEvents ?? unknownTypeBatchEvents;
+      const deliveries = startDeliveries({ database, attempter, limits, log, random, maxBatchEvents });
+      const consumer = startConsumer(options, clock, deliveries);
+      running = { deliveries, consumer, housekeeping: startHousekeeping({ ...options, keeper, limits }) };
+    },
+    get consumer() {
+      return running?.consumer;
+    },
+    get deliveries() {
+      return running?.deliveries;
+    },
+    get housekeeping() {
+      return running?.housekeeping;
+    },
+    async figures() {
+      return { ...countersOf(running), ...(await readBacklog(database)) };
+    },
+    async stop() {
+      await Promise.all([running?.consumer.stop(), running?.deliveries.stop(), running?.housekeeping.stop()]);
+    },
+  };
+  if (options.metrics !== undefined) watchDeliveries(options.metrics, service, log);
+  return service;
+}
+
+interface Background {
+  readonly consumer: EventConsumer;
+  readonly deliveries: Deliveries;
+  readonly housekeeping: Housekeeping;
+}
+
+function countersOf(running: Background | undefined): DeliveryCounters {
+  const { deliveries, housekeeping } = running ?? {};
+  return {
+    inFlight: deliveries?.inFlight ?? 0,
+    deliveredBatches: deliveries?.delivered ?? 0,
+    deliveredEvents: deliveries?.deliveredEvents ?? 0,
+    failedAttempts: deliveries?.failed ?? 0,
+    repeatedBatches: deliveries?.repeated ?? 0,
+    pauses: deliveries?.pauses ?? 0,
+    givenUpEvents: housekeeping?.givenUpEvents ?? 0,
+  };
+}
+
+function interceptorsOf(options: DestinationServiceOptions, clock: Clock) {
+  const { log, metrics, tracer = silentTracer } = options;
+  const identity = createIdentityInterceptor({ ...options, audience: "destination", clock });
+  const calls = serverInterceptor(log, measureCalls(metrics));
+  return [calls, translateDatabaseErrors, identity, traceIncomingCalls(tracer)];
+}
+
+function startConsumer(
+  { database, log, bus, retentionDays, tracer = silentTracer }: DestinationServiceOptions,
+  clock: Clock,
+  deliveries: Deliveries,
+): EventConsumer {
+  return consumeEvents({
+    bus,
+    group: groups.destination,
+    log,
+    clock,
+    tracer,
+    maxAgeMs: maxEventAgeMs(retentionDays),
+    async apply(events, signal) {
+      const { queuedCount, refused } = await dispatchEvents(database, events, signal);
+      if (queuedCount > 0) deliveries.wake();
+      return refused;
+    },
+    isPoison: isDataFault,
+  });
+}

@@ -13,7 +13,7 @@ import { migrateToLatest } from "../lib/database/migrate.ts";
 import { consumeEvents } from "../lib/events/batch-consumer.ts";
 import type { Bus } from "../lib/events/bus.ts";
 import { toEventMessage } from "../lib/events/event-message.ts";
-import { createKafkaBus } from "../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../lib/events/topics.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { usageMigrations } from "../services/usage/migrations.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { drainTimeoutMs as gatewayDrainMs, gatewaySpec, readGatewayConfig } from "../gateway/config.ts";
-import { kafkaSpec, topicSpec } from "../lib/events/kafka-config.ts";
+import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { type ConfigSpec, databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { accountSpec, readAccountConfig } from "../services/account/config.ts";
 import { destinationSpec, readDestinationConfig } from "../services/destination/config.ts";

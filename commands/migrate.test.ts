@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectDatabase } from "../lib/database/connect.ts";
 import { pendingMigrations, type SchemaMigrations } from "../lib/database/migrate.ts";
-import { busMigrations } from "../lib/events/postgres-bus-migrations.ts";
+import { busMigrations } from "../lib/events/postgres/postgres-bus-migrations.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { destinationMigrations } from "../services/destination/migrations.ts";

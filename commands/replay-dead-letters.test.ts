@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Bus } from "../lib/events/bus.ts";
 import { sendDeadLetters } from "../lib/events/dead-letter.ts";
-import { createKafkaBus } from "../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic, groups } from "../lib/events/topics.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { needKafka } from "../test/support/kafka.ts";

@@ -3,8 +3,8 @@
  * Prints what it did, and exits 1 when some were quarantined again or Kafka can't be used.
  */
 import { parseArgs } from "node:util";
-import { createKafkaBus } from "../lib/events/kafka-bus.ts";
-import { kafkaConnection, kafkaSpec } from "../lib/events/kafka-config.ts";
+import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
+import { kafkaConnection, kafkaSpec } from "../lib/events/kafka/kafka-config.ts";
 import { type ReplayResult, replayDeadLetters } from "../lib/events/replay-dead-letters.ts";
 import { generationEventsTopic, groups } from "../lib/events/topics.ts";
 import { readConfig } from "../lib/runtime/config.ts";

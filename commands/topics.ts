@@ -4,8 +4,8 @@
  */
 import { parseArgs } from "node:util";
 import type { TopicState } from "../lib/events/bus.ts";
-import { createKafkaBus } from "../lib/events/kafka-bus.ts";
-import { kafkaConnection, kafkaSpec, topicLayout, topicSpec } from "../lib/events/kafka-config.ts";
+import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
+import { kafkaConnection, kafkaSpec, topicLayout, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { allTopics } from "../lib/events/topics.ts";
 import { readConfig } from "../lib/runtime/config.ts";
 import { silentLog } from "../lib/runtime/log.ts";

@@ -1,5 +1,5 @@
 import { listenerSpec } from "../gateway/config.ts";
-import { kafkaSpec, topicSpec } from "../lib/events/kafka-config.ts";
+import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { paidSpec } from "../lib/generation/paid-spec.ts";
 import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
 import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";

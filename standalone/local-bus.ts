@@ -6,9 +6,9 @@ import {
   kafkaConnection,
   topicLayout,
   type topicSpec,
-} from "../lib/events/kafka-config.ts";
-import { createPostgresBus } from "../lib/events/postgres-bus.ts";
-import { busMigrations } from "../lib/events/postgres-bus-migrations.ts";
+} from "../lib/events/kafka/kafka-config.ts";
+import { createPostgresBus } from "../lib/events/postgres/postgres-bus.ts";
+import { busMigrations } from "../lib/events/postgres/postgres-bus-migrations.ts";
 import { allTopics } from "../lib/events/topics.ts";
 import type { Log } from "../lib/runtime/log.ts";
 
@@ -32,7 +32,7 @@ const topicsTimeoutMs = 30_000;
 export async function openLocalBus({ config, databaseUrl, log }: LocalBusOptions): Promise<Bus> {
   const { KAFKA_BROKERS: brokers } = config;
   if (brokers !== undefined) {
-    const { createKafkaBus } = await import("../lib/events/kafka-bus.ts");
+    const { createKafkaBus } = await import("../lib/events/kafka/kafka-bus.ts");
     const connection = kafkaConnection({ ...config, KAFKA_BROKERS: brokers });
     return createKafkaBus({ connection, clientId: "standalone", log });
   }

@@ -48,7 +48,7 @@ const packageImporters: PackageImporters = {
   "eventsource-parser": ["lib/http/"],
   fastify: ["gateway/"],
   jose: ["lib/identity/"],
-  kafkajs: ["lib/events/kafka-"],
+  kafkajs: ["lib/events/kafka/"],
   kysely: ["lib/database/", "lib/events/", "services/account/", "services/usage/", "services/destination/"],
   node: [],
   pg: ["lib/database/", "standalone/embedded-postgres.ts"],

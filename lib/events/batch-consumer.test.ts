@@ -7,10 +7,10 @@ import { createLog, silentLog } from "../runtime/log.ts";
 import { StartError } from "../runtime/start-error.ts";
 import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
 import type { Bus, OutgoingMessage } from "./bus.ts";
-import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";
 import { type BusReader, BusStage, bytes, patience, patiently, text } from "./bus-stage.suite.ts";
 import { toEventMessage } from "./event-message.ts";
-import { createPostgresBus } from "./postgres-bus.ts";
+import { type BusDatabaseUnderTest, openBusDatabase } from "./postgres/bus-database.suite.ts";
+import { createPostgresBus } from "./postgres/postgres-bus.ts";
 import { sampleEvent } from "./sample-event.suite.ts";
 import { allTopics, deadLetterTopicOf, generationEventsTopic } from "./topics.ts";
 

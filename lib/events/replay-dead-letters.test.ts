@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { silentLog } from "../runtime/log.ts";
 import { type Bus, type BusMessage, PublishError } from "./bus.ts";
-import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";
 import { type BusReader, BusStage, patience, patiently, textOf } from "./bus-stage.suite.ts";
 import { sendDeadLetters } from "./dead-letter.ts";
-import { createPostgresBus } from "./postgres-bus.ts";
+import { type BusDatabaseUnderTest, openBusDatabase } from "./postgres/bus-database.suite.ts";
+import { createPostgresBus } from "./postgres/postgres-bus.ts";
 import { type ReplayOptions, replayDeadLetters } from "./replay-dead-letters.ts";
 import { deadLetterTopicOf } from "./topics.ts";
 

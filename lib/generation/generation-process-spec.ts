@@ -1,4 +1,4 @@
-import { kafkaSpec } from "../events/kafka-config.ts";
+import { kafkaSpec } from "../events/kafka/kafka-config.ts";
 import { addressLimitSpec } from "../rate-limit/address-limiter.ts";
 import { loadSpec } from "../rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";

@@ -1,5 +1,5 @@
-import { createKafkaBus } from "../events/kafka-bus.ts";
-import { kafkaConnection } from "../events/kafka-config.ts";
+import { createKafkaBus } from "../events/kafka/kafka-bus.ts";
+import { kafkaConnection } from "../events/kafka/kafka-config.ts";
 import { connectAccount } from "../identity/account-client.ts";
 import { createKeyAuthenticator, type KeyAuthenticator, lookUpOverRpc } from "../identity/authenticate.ts";
 import { openServiceKeySet } from "../identity/service-key-set.ts";

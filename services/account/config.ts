@@ -1,4 +1,4 @@
-import { kafkaSpec } from "../../lib/events/kafka-config.ts";
+import { kafkaSpec } from "../../lib/events/kafka/kafka-config.ts";
 import { isApiKey } from "../../lib/identity/api-key.ts";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
 import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";

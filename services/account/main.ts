@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { pendingMigrations } from "../../lib/database/migrate.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
-import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
+import { kafkaConnection } from "../../lib/events/kafka/kafka-config.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
 import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { readTlsFiles } from "../../lib/rpc/port/tls-files.ts";

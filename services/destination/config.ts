@@ -1,4 +1,4 @@
-import { kafkaSpec } from "../../lib/events/kafka-config.ts";
+import { kafkaSpec } from "../../lib/events/kafka/kafka-config.ts";
 import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
 import { tlsSpec } from "../../lib/rpc/port/tls-files.ts";
 import {

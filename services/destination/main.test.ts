@@ -5,7 +5,7 @@ import { connectDatabase } from "../../lib/database/connect.ts";
 import { migrateToLatest } from "../../lib/database/migrate.ts";
 import type { Bus } from "../../lib/events/bus.ts";
 import { toEventMessage } from "../../lib/events/event-message.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { type Child, startChild } from "../../test/support/child.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { toEventMessage } from "../../lib/events/event-message.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { type Child, startChild } from "../../test/support/child.ts";

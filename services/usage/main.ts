@@ -1,6 +1,6 @@
 import { connectDatabase } from "../../lib/database/connect.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
-import { kafkaConnection } from "../../lib/events/kafka-config.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
+import { kafkaConnection } from "../../lib/events/kafka/kafka-config.ts";
 import { connectAccount } from "../../lib/identity/account-client.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../../lib/identity/authenticate.ts";
 import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";

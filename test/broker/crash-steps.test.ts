@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { generationEventsTopic, groups } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { faultsOfBooks } from "../support/crash-books.ts";

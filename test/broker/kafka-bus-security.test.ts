@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { PublishError } from "../../lib/events/bus.ts";
-import { createKafkaBus, type KafkaBus } from "../../lib/events/kafka-bus.ts";
-import type { KafkaConnection } from "../../lib/events/kafka-config.ts";
+import { createKafkaBus, type KafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
+import type { KafkaConnection } from "../../lib/events/kafka/kafka-config.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { needKafka, type SecuredKafkaAddresses, testKafka } from "../support/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka-broker.ts";

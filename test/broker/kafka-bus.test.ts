@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach } from "vitest";
 import { describeBus } from "../../lib/events/bus.suite.ts";
-import { createKafkaBus } from "../../lib/events/kafka-bus.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { needKafka, testKafka } from "../support/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka-broker.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { BusConsumer, BusMessage, ConsumeOptions, TopicSettings } from "../../lib/events/bus.ts";
-import { createKafkaBus, type KafkaBus, type KafkaBusOptions } from "../../lib/events/kafka-bus.ts";
+import { createKafkaBus, type KafkaBus, type KafkaBusOptions } from "../../lib/events/kafka/kafka-bus.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 
 /** How long a test waits for a broker to do its part, milliseconds. */

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
 import { letKafkaConnectionsRest } from "./kafka-request-queue.ts";
 
 /** As far as it is used here. */

@@ -1,4 +1,4 @@
-import type { SchemaMigrations } from "../database/migrate.ts";
+import type { SchemaMigrations } from "../../database/migrate.ts";
 import { bus } from "./migrations/0001-bus.ts";
 
 /** The schema of the PostgreSQL bus and the steps that make it. */

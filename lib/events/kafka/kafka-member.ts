@@ -12,13 +12,13 @@
  *    member that holds partitions and reads nothing.
  */
 import type { Admin, Consumer, EachBatchPayload, Kafka, KafkaMessage } from "kafkajs";
-import type { Log } from "../runtime/log.ts";
-import type { BusMessage, ConsumeOptions } from "./bus.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { BusMessage, ConsumeOptions } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
+import { withLimit } from "../with-limit.ts";
 import { briefRetry } from "./kafka-client.ts";
 import { KafkaGather } from "./kafka-gather.ts";
 import { KafkaLag } from "./kafka-lag.ts";
-import { RetryPause } from "./retry-pause.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** Heartbeats in the time after which a silent member is taken for dead. */
 const heartbeatsOfSession = 5;

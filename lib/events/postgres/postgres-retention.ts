@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Log } from "../runtime/log.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 
 /** Most messages that one statement deletes. */

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
-import { silentLog } from "../runtime/log.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { BusStage, patience, patiently, text } from "../bus-stage.suite.ts";
 import { openBusDatabase } from "./bus-database.suite.ts";
-import { BusStage, patience, patiently, text } from "./bus-stage.suite.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 
 const leaseMs = 1000;

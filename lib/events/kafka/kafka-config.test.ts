@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError, readConfig } from "../runtime/config.ts";
+import { ConfigError, readConfig } from "../../runtime/config.ts";
 import { kafkaConnection, kafkaSpec, topicLayout, topicSpec } from "./kafka-config.ts";
 
 const brokers = { KAFKA_BROKERS: "one.example:9092, two.example:9093" };

@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type Child, startChild } from "../../test/support/child.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
-import { silentLog } from "../runtime/log.ts";
+import { type Child, startChild } from "../../../test/support/child.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { BusStage, patience, patiently, text, textOf } from "../bus-stage.suite.ts";
 import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";
-import { BusStage, patience, patiently, text, textOf } from "./bus-stage.suite.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 
 const memberScript = fileURLToPath(new URL("./__fixtures__/bus-member.ts", import.meta.url));

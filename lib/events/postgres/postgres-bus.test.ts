@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
-import { silentLog } from "../runtime/log.ts";
-import { describeBus } from "./bus.suite.ts";
-import { PublishError } from "./bus.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
+import { silentLog } from "../../runtime/log.ts";
+import { describeBus } from "../bus.suite.ts";
+import { PublishError } from "../bus.ts";
+import { BusStage, bytes, patience, patiently, text } from "../bus-stage.suite.ts";
 import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";
-import { BusStage, bytes, patience, patiently, text } from "./bus-stage.suite.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 
 describeBus("the bus on PostgreSQL", async () => {

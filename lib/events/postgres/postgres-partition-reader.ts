@@ -8,12 +8,12 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Log } from "../runtime/log.ts";
-import type { BusMessage, ConsumeOptions } from "./bus.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { BusMessage, ConsumeOptions } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
+import { withLimit } from "../with-limit.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { commitPosition, type HeldPartition } from "./postgres-membership.ts";
-import { RetryPause } from "./retry-pause.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** Whose partition is read. */
 export interface PartitionReaderOptions {

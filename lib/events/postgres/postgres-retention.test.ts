@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { waitUntil } from "../../test/support/wait-until.ts";
-import { createLog, silentLog } from "../runtime/log.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
+import { createLog, silentLog } from "../../runtime/log.ts";
+import { BusStage, patience } from "../bus-stage.suite.ts";
 import { type BusDatabaseUnderTest, openBusDatabase } from "./bus-database.suite.ts";
-import { BusStage, patience } from "./bus-stage.suite.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 
 let given: BusDatabaseUnderTest;

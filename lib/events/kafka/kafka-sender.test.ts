@@ -1,6 +1,6 @@
 import type { Kafka, Message, ProducerConfig } from "kafkajs";
 import { expect, test } from "vitest";
-import { silentLog } from "../runtime/log.ts";
+import { silentLog } from "../../runtime/log.ts";
 import { KafkaSender } from "./kafka-sender.ts";
 
 /** A client whose producers place messages as kafkajs does and confirm the partitions that `confirm` names. */

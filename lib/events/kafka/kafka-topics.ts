@@ -1,7 +1,7 @@
 import kafkajs, { type Admin, type ITopicMetadata } from "kafkajs";
-import type { TopicSettings, TopicState } from "./bus.ts";
+import type { TopicSettings, TopicState } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
 import { kafkaErrorTypes } from "./kafka-client.ts";
-import { RetryPause } from "./retry-pause.ts";
 
 // Node finds no export of this name in a package of CommonJS.
 const { ConfigResourceTypes } = kafkajs;

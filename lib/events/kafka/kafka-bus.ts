@@ -1,4 +1,4 @@
-import type { Bus, TopicSettings, TopicState } from "./bus.ts";
+import type { Bus, TopicSettings, TopicState } from "../bus.ts";
 import { administer } from "./kafka-admin.ts";
 import { createKafkaClient, type KafkaClientOptions } from "./kafka-client.ts";
 import { KafkaGroupMember } from "./kafka-group-member.ts";

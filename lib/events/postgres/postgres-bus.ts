@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { connectDatabase } from "../database/connect.ts";
-import { type Clock, systemClock } from "../runtime/clock.ts";
-import type { Log } from "../runtime/log.ts";
-import type { Bus, TopicState } from "./bus.ts";
+import { connectDatabase } from "../../database/connect.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Bus, TopicState } from "../bus.ts";
+import { withLimit } from "../with-limit.ts";
 import { PostgresAppender } from "./postgres-appender.ts";
 import { busMigrations } from "./postgres-bus-migrations.ts";
 import type { BusTables } from "./postgres-bus-tables.ts";
@@ -10,7 +11,6 @@ import { PostgresGroupMember } from "./postgres-group-member.ts";
 import { deleteOldMessages } from "./postgres-retention.ts";
 import { ensureTopic, seekGroup, topicRetentionMs } from "./postgres-topics.ts";
 import { PostgresWakeups } from "./postgres-wakeups.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** How to open a bus on PostgreSQL. */
 export interface PostgresBusOptions {

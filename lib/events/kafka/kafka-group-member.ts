@@ -1,8 +1,8 @@
 import type { Kafka } from "kafkajs";
-import type { Log } from "../runtime/log.ts";
-import type { BusConsumer, ConsumeOptions } from "./bus.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { BusConsumer, ConsumeOptions } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
 import { KafkaMember } from "./kafka-member.ts";
-import { RetryPause } from "./retry-pause.ts";
 
 /** What a member of a group works with. */
 export interface KafkaGroupMemberOptions {

@@ -1,5 +1,5 @@
 import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from "kafkajs";
-import type { Log } from "../runtime/log.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { KafkaConnection } from "./kafka-config.ts";
 import { letKafkaConnectionsRest } from "./kafka-request-queue.ts";
 

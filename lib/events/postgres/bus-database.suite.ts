@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
-import { createTestDatabase } from "../../test/support/database.ts";
-import { connectDatabase } from "../database/connect.ts";
-import { migrateToLatest } from "../database/migrate.ts";
-import { silentLog } from "../runtime/log.ts";
+import { createTestDatabase } from "../../../test/support/database.ts";
+import { connectDatabase } from "../../database/connect.ts";
+import { migrateToLatest } from "../../database/migrate.ts";
+import { silentLog } from "../../runtime/log.ts";
 import { busMigrations } from "./postgres-bus-migrations.ts";
 import type { BusTables } from "./postgres-bus-tables.ts";
 

@@ -2,7 +2,7 @@
  * A member of a group in a process of its own. Arguments: URL, topic, group, lease in milliseconds. Each thing that
  * happens is a line of JSON. A message `hang` is handled until its signal fires, and then counts as handled.
  */
-import { silentLog } from "../../runtime/log.ts";
+import { silentLog } from "../../../runtime/log.ts";
 import { createPostgresBus } from "../postgres-bus.ts";
 
 const [url = "", topic = "", group = "", leaseMs = ""] = process.argv.slice(2);

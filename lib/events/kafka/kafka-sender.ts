@@ -11,11 +11,11 @@
  *    under way has ended, so that it lands behind it.
  */
 import { type Kafka, type Message, Partitioners, type Producer, type RecordMetadata } from "kafkajs";
-import type { Log } from "../runtime/log.ts";
-import { type OutgoingMessage, PublishError } from "./bus.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type OutgoingMessage, PublishError } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
+import { withLimit } from "../with-limit.ts";
 import { briefRetry, kafkaErrorTypes } from "./kafka-client.ts";
-import { RetryPause } from "./retry-pause.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** Brokers take 1 MiB for each partition of a request unless told otherwise, batch and headers included. */
 const maxRequestBytes = 768 * 1024;

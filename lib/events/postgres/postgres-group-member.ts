@@ -5,9 +5,10 @@
  * 2. A partition is let go of once its reader has ended, and by the next renewal.
  * 3. A member that could not renew its lease in time acts as if it had lost everything, until it learns better.
  */
-import type { Clock } from "../runtime/clock.ts";
-import type { Log } from "../runtime/log.ts";
-import type { BusConsumer, ConsumeOptions } from "./bus.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { BusConsumer, ConsumeOptions } from "../bus.ts";
+import { withLimit } from "../with-limit.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { keepShare } from "./postgres-lease.ts";
 import {
@@ -20,7 +21,6 @@ import {
 } from "./postgres-membership.ts";
 import { PartitionReader } from "./postgres-partition-reader.ts";
 import type { PostgresWakeups } from "./postgres-wakeups.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** What a member works with. */
 export interface GroupMemberOptions {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { SeekOptions, TopicSettings, TopicState } from "./bus.ts";
+import type { SeekOptions, TopicSettings, TopicState } from "../bus.ts";
 import type { BusDatabase, BusTransaction } from "./postgres-bus-tables.ts";
 import { lockGroup } from "./postgres-membership.ts";
 

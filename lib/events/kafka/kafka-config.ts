@@ -6,8 +6,8 @@ import {
   intVar,
   textVar,
   wordVar,
-} from "../runtime/config.ts";
-import type { TopicLayout } from "./topics.ts";
+} from "../../runtime/config.ts";
+import type { TopicLayout } from "../topics.ts";
 
 const mechanisms = ["plain", "scram-sha-256", "scram-sha-512"] as const;
 

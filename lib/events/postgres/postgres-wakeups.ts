@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import { listenForNotifications, type Notifications } from "../database/notifications.ts";
-import type { Log } from "../runtime/log.ts";
+import { listenForNotifications, type Notifications } from "../../database/notifications.ts";
+import type { Log } from "../../runtime/log.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 
 /** How far a partition reaches: the number that its next message will get. */

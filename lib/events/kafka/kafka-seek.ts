@@ -1,7 +1,7 @@
 import type { Consumer, Kafka } from "kafkajs";
-import type { SeekOptions } from "./bus.ts";
+import type { SeekOptions } from "../bus.ts";
+import { withLimit } from "../with-limit.ts";
 import { administer } from "./kafka-admin.ts";
-import { withLimit } from "./with-limit.ts";
 
 const disconnectTimeoutMs = 2000;
 const consumerConfig = {

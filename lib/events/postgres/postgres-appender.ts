@@ -8,12 +8,12 @@
  */
 import { hash } from "node:crypto";
 import { sql } from "kysely";
-import type { Log } from "../runtime/log.ts";
-import { type OutgoingMessage, PublishError } from "./bus.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type OutgoingMessage, PublishError } from "../bus.ts";
+import { RetryPause } from "../retry-pause.ts";
+import { withLimit } from "../with-limit.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import type { PartitionEnd, PostgresWakeups } from "./postgres-wakeups.ts";
-import { RetryPause } from "./retry-pause.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** Most bytes of a message: its key, its value and its headers. */
 export const maxMessageBytes = 1024 * 1024;

@@ -23,7 +23,7 @@ export interface KafkaBus extends Bus {
 /** A bus on a Kafka cluster. Nothing is connected before it is used, and brokers may be away at any time. */
 export function createKafkaBus(options: KafkaBusOptions): KafkaBus {
   const { log, sessionTimeoutMs = defaultSessionTimeoutMs } = options;
-  const openClient = () => createKafkaClient(options);
+  const openClient = (own: Partial<KafkaClientOptions> = {}) => createKafkaClient({ ...options, ...own });
   const client = openClient();
   const sender = new KafkaSender(client, log);
   return {

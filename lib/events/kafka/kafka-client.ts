@@ -1,4 +1,11 @@
-import { Kafka, type LogEntry, logLevel, type RetryOptions, type SASLOptions } from "kafkajs";
+import {
+  type ISocketFactory,
+  Kafka,
+  type LogEntry,
+  logLevel,
+  type RetryOptions,
+  type SASLOptions,
+} from "kafkajs";
 import type { Log } from "../../runtime/log.ts";
 import type { KafkaConnection } from "./kafka-config.ts";
 import { letKafkaConnectionsRest } from "./kafka-request-queue.ts";
@@ -9,6 +16,8 @@ export interface KafkaClientOptions {
   /** Names this process to the brokers. */
   readonly clientId: string;
   readonly log: Log;
+  /** Makes its sockets; as kafkajs does unless given. */
+  readonly socketFactory?: ISocketFactory;
 }
 
 /**
@@ -21,7 +30,7 @@ export const briefRetry: RetryOptions = { retries: 4, initialRetryTime: 100, max
  * A kafkajs client; connects to nothing by itself. Consumers of one client share what they know of a group's offsets, so
  * each of them needs a client of its own.
  */
-export function createKafkaClient({ connection, clientId, log }: KafkaClientOptions): Kafka {
+export function createKafkaClient({ connection, clientId, log, socketFactory }: KafkaClientOptions): Kafka {
   const { brokers, ssl, sasl } = connection;
   letKafkaConnectionsRest();
   return new Kafka({
@@ -29,6 +38,7 @@ export function createKafkaClient({ connection, clientId, log }: KafkaClientOpti
     brokers: [...brokers],
     ssl,
     ...(sasl === undefined ? {} : { sasl: { ...sasl } as SASLOptions }),
+    ...(socketFactory === undefined ? {} : { socketFactory }),
     connectionTimeout: 3000,
     requestTimeout: 15_000,
     retry: briefRetry,

@@ -1,19 +1,20 @@
-import type { Kafka } from "kafkajs";
+import type { ISocketFactory, Kafka } from "kafkajs";
 import type { Log } from "../../runtime/log.ts";
 import type { BusConsumer, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
+import { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
 import { KafkaMember } from "./kafka-member.ts";
 
 /** What a member of a group works with. */
 export interface KafkaGroupMemberOptions {
   /** Makes a client for one membership. */
-  readonly openClient: () => Kafka;
+  readonly openClient: (own: { socketFactory: ISocketFactory }) => Kafka;
   readonly consume: ConsumeOptions;
   readonly sessionTimeoutMs: number;
   readonly log: Log;
 }
 
-/** Members hear of a broker with each heartbeat, idle ones at least each second. */
+/** Members hear of a broker with each heartbeat, idle ones at least every two seconds. */
 const connectedWithinMs = 5000;
 
 /** A member of a group that joins again whenever its membership breaks, until it leaves. */
@@ -57,7 +58,9 @@ export class KafkaGroupMember implements BusConsumer {
   async #beMember(left: Promise<void>): Promise<void> {
     const { openClient, consume, sessionTimeoutMs, log } = this.#options;
     const { topic, group } = consume;
-    const member = new KafkaMember({ ...consume, client: openClient(), sessionTimeoutMs, log });
+    const fetchSockets = new KafkaFetchSockets();
+    const client = openClient({ socketFactory: fetchSockets.factory });
+    const member = new KafkaMember({ ...consume, client, fetchSockets, sessionTimeoutMs, log });
     this.#member = member;
     try {
       await Promise.race([left, member.broken, this.#join(member)]);

@@ -17,6 +17,7 @@ import type { BusMessage, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
 import { withLimit } from "../with-limit.ts";
 import { briefRetry } from "./kafka-client.ts";
+import type { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
 import { KafkaGather } from "./kafka-gather.ts";
 import { KafkaLag } from "./kafka-lag.ts";
 
@@ -25,9 +26,10 @@ const heartbeatsOfSession = 5;
 /** A member that has heard nothing from a broker for so long has lost its way. */
 const stuckAfterMs = 120_000;
 const stuckCheckMs = 5000;
-const measureEveryMs = 5000;
-/** How long brokers let a fetch wait for a message; a change of the group is heard of behind it. */
-const maxFetchWaitMs = 1000;
+/** What a member reads tells it how far it is; what it can't handle tells nothing. */
+const measureEveryMs = 15_000;
+/** How long brokers let a fetch wait for a message; a change of the group is heard of behind it, as with heartbeats. */
+const maxFetchWaitMs = 2000;
 const leaveTimeoutMs = 5000;
 
 const consumerConfig = {
@@ -45,6 +47,8 @@ const partitionsAtOnce = 4;
 export interface KafkaMemberOptions extends ConsumeOptions {
   /** A client that nothing else uses. */
   readonly client: Kafka;
+  /** That client's. */
+  readonly fetchSockets: KafkaFetchSockets;
   /** After so long without a heartbeat the brokers give its partitions to others. */
   readonly sessionTimeoutMs: number;
   readonly log: Log;
@@ -109,7 +113,12 @@ export class KafkaMember {
     for (const timer of this.#timers) clearTimeout(timer);
     const gone = (this.#joining ?? Promise.resolve())
       .catch(() => undefined)
-      .then(() => Promise.all([this.#consumer.disconnect(), this.#admin.disconnect()]));
+      .then(() => {
+        const ends = [this.#consumer.disconnect(), this.#admin.disconnect()];
+        // Not before: kafkajs would fetch again.
+        this.#options.fetchSockets.cut();
+        return Promise.all(ends);
+      });
     await Promise.all(this.#running.values());
     await withLimit(gone, { timeoutMs: leaveTimeoutMs }).catch(() => undefined);
   }

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { paintSvg } from "@media-gateway/painter";
 import sharp from "sharp";
-import { paintSvg } from "../providers/local/painter/paint-svg.ts";
 
 const docs = join(import.meta.dirname, "..", "docs");
 const columns = 4;

@@ -110,7 +110,7 @@ function expectFiles(root: string): void {
   expect(
     ["app/node_modules/kysely", "app/catalog/local.yaml", "app/NOTICE"].filter((path) => !has(path)),
   ).toEqual([]);
-  const sources = "app/{commands,gateway,lib,providers,services,standalone}/**";
+  const sources = "app/{commands,gateway,lib,packages,providers,services,standalone}/**";
   expect(globSync(`${sources}/*.ts`, { cwd: root }).length).toBeGreaterThan(100);
   expect(globSync(`${sources}/*.{test,suite}.ts`, { cwd: root })).toEqual([]);
 }

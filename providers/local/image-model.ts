@@ -1,5 +1,5 @@
+import type { PaintRequest } from "@media-gateway/painter";
 import { type ImageCall, type ImageFormat, ProviderError } from "../contract.ts";
-import type { PaintRequest } from "./painter/paint-svg.ts";
 
 /** One of the built-in models of images: what it can make, and how it looks. */
 export interface ImageModel {

@@ -1,12 +1,14 @@
+import type { PaletteColor } from "@media-gateway/painter";
+import { converter } from "culori";
 import sharp from "sharp";
-import { labFromRgb } from "./painter/color.ts";
-import type { PaletteColor } from "./painter/grade.ts";
 
 const side = 64;
 const colorCount = 5;
 const rounds = 12;
 const maxPixels = 50_000_000;
 const formats: ReadonlySet<string> = new Set(["png", "jpeg", "webp"]);
+
+const toLab = converter("oklab");
 
 type Point = readonly [l: number, a: number, b: number];
 
@@ -32,7 +34,7 @@ async function pointsOf(bytes: Uint8Array): Promise<Point[]> {
   for (let at = 0; at + 3 < data.length; at += 4) {
     const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(at, at + 4);
     if (alpha < 128) continue;
-    const { l, a, b } = labFromRgb(red, green, blue);
+    const { l, a, b } = toLab({ mode: "rgb", r: red / 255, g: green / 255, b: blue / 255 });
     points.push([l, a, b]);
   }
   return points;

@@ -1,10 +1,9 @@
+import { type PaintRequest, type PaletteColor, paintSvg } from "@media-gateway/painter";
 import { move } from "piscina";
 import sharp from "sharp";
 import type { ImageFormat } from "../contract.ts";
 import { type EncodedImage, encodeImage } from "./image-encode.ts";
 import { paletteOf } from "./image-palette.ts";
-import type { PaletteColor } from "./painter/grade.ts";
-import { type PaintRequest, paintSvg } from "./painter/paint-svg.ts";
 
 /** What a thread of the images' pool does at a time: reads the colours of references, or paints one picture. */
 export type ImageTask =

@@ -7,6 +7,7 @@
  * 3. After an abort or an early return nothing more is given to the pool.
  * 4. The images of one request are those of its seed, of the seed after it, and so on.
  */
+import { type PaletteColor, unrecognizedWords } from "@media-gateway/painter";
 import {
   type AttemptContext,
   type ImageAdapter,
@@ -16,8 +17,6 @@ import {
 } from "../contract.ts";
 import { checkImageCall, type ImageModel, painterModel } from "./image-model.ts";
 import type { ImageResult, ImageTask } from "./image-worker.ts";
-import type { PaletteColor } from "./painter/grade.ts";
-import { readPrompt } from "./painter/read-prompt.ts";
 import { postcardModel } from "./postcard.ts";
 import { abortedError, type WorkerPool } from "./worker-pool.ts";
 
@@ -56,7 +55,7 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       const output = new PaintedImages(pool, tasks, signal);
       const answer = { output, usage: () => undefined };
       if (!model.saysUnrecognized) return answer;
-      return { ...answer, unrecognizedWords: readPrompt(call.prompt).unrecognized };
+      return { ...answer, unrecognizedWords: unrecognizedWords(call.prompt) };
     },
   };
 }

@@ -4,7 +4,7 @@ const topLevel: ReadonlySet<string> = new Set(
   [
     // What people read and run.
     "README.md CONTRIBUTING.md CHANGELOG.md LICENSE NOTICE docs",
-    "proto gen catalog lib providers services gateway standalone commands deploy test bench",
+    "proto gen catalog lib packages providers services gateway standalone commands deploy test bench",
     // What tools look for there.
     "package.json package-lock.json tsconfig.json biome.json buf.yaml buf.gen.yaml vitest.config.ts",
     ".ci .gitattributes .gitignore .npmrc .nvmrc .dockerignore",
@@ -35,7 +35,8 @@ export function checkPath(path: string): string[] {
   const name = parts.at(-1) ?? "";
   const folders = parts.slice(0, -1);
   const stem = name.replace(/\..*$/, "");
-  if (parts[0] === "lib" && parts.length < 3) findings.push(`${path}: lib/ holds folders only`);
+  if ((top === "lib" || top === "packages") && parts.length < 3)
+    findings.push(`${path}: ${top}/ holds folders only`);
   if ([stem, ...folders].some(isDrawer)) findings.push(`${path}: named after no job (a drawer)`);
   if (!name.endsWith(".ts")) return findings;
   if (name === "types.ts") findings.push(`${path}: named after no job (a drawer)`);

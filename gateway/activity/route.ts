@@ -4,11 +4,10 @@ import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts"
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
-import { sendJson } from "../http/answer.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import { activityListSchema, toActivityList } from "./list.ts";
 
 /** What GET /activity needs. */
@@ -65,20 +64,16 @@ const document: RouteDocument = {
 
 /** GET /api/v1/activity: what the account did, by day and endpoint. */
 export function activityRoute({ usage }: ActivityDependencies): Route {
-  return {
+  return serviceRoute({
     method: "GET",
     path: `${apiPath}/activity`,
     operation: "activity",
-    access: "management",
     document,
-    async handle(exchange) {
-      const request = readQuery(exchange);
-      const { items } = await callService(exchange, (options) => usage.listActivity(request, options), {
-        member_id: "user_id",
-      });
-      await sendJson(exchange, 200, toActivityList(items));
-    },
-  };
+    request: readQuery,
+    call: usage.listActivity,
+    wireNames: { member_id: "user_id" },
+    answer: ({ items }) => toActivityList(items),
+  });
 }
 
 function readQuery(exchange: Exchange) {

@@ -1,7 +1,9 @@
 import Type from "typebox";
 import { deletedAnswer, deletedAnswerSchema } from "../docs/deleted-answer.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
+import { idParameter, pageParameters } from "../docs/parameters.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
+import { maxInteger } from "../http/query.ts";
 import {
   providerKeyAnswerSchema,
   providerKeyBodySchema,
@@ -28,13 +30,6 @@ const example = {
   declared_region: null,
 };
 
-const idParameter = {
-  name: "id",
-  in: "path",
-  description: "Its id.",
-  schema: Type.String({ format: "uuid" }),
-} as const;
-
 /** What the OpenAPI document says of GET /byok. */
 export const listProviderKeysDocument: RouteDocument = {
   id: "listProviderKeys",
@@ -48,18 +43,11 @@ export const listProviderKeysDocument: RouteDocument = {
       description: "Only the key for this provider, by slug.",
       schema: Type.String({ minLength: 1 }),
     },
-    {
-      name: "offset",
-      in: "query",
-      description: "How many to skip.",
-      schema: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
-    },
-    {
-      name: "limit",
-      in: "query",
+    ...pageParameters({
+      maxOffset: maxInteger,
+      limit: { maximum: maxInteger },
       description: "How many to return; all without it.",
-      schema: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-    },
+    }),
   ],
   answer: jsonAnswer("The provider keys.", "ProviderKeyList", providerKeyListSchema, {
     data: [example],

@@ -1,4 +1,5 @@
 import type { Client } from "@connectrpc/connect";
+import type { ProviderKey } from "../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
@@ -7,11 +8,10 @@ import type { BodyLimits } from "../body/body-arrival.ts";
 import { readJsonBody } from "../body/request-body.ts";
 import { deletedAnswer } from "../docs/deleted-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import { sendJson } from "../http/answer.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import {
   providerKeyWireNames,
   toCreateProviderKeyRequest,
@@ -32,118 +32,82 @@ export interface ByokDependencies {
   bodyLimits: BodyLimits;
 }
 
-const collection = {
-  operation: "management",
-  access: "management",
-  path: `${apiPath}/byok`,
-} as const;
-const item = { ...collection, path: `${apiPath}/byok/:id` } as const;
+const collectionPath = `${apiPath}/byok`;
+const itemPath = `${collectionPath}/:id`;
 
 /** GET and POST /api/v1/byok, GET, PATCH and DELETE /api/v1/byok/{id}: the account's own keys at providers. */
-export function byokRoutes(dependencies: ByokDependencies): readonly Route[] {
+export function byokRoutes({ providerKeys, bodyLimits }: ByokDependencies): readonly Route[] {
   return [
-    listRoute(dependencies),
-    createRoute(dependencies),
-    getRoute(dependencies),
-    updateRoute(dependencies),
-    deleteRoute(dependencies),
+    listRoute(providerKeys),
+    serviceRoute({
+      method: "POST",
+      path: collectionPath,
+      document: createProviderKeyDocument,
+      request: async (exchange) => toCreateProviderKeyRequest(await readJsonBody(exchange, bodyLimits)),
+      call: providerKeys.createProviderKey,
+      wireNames: providerKeyWireNames,
+      answer: providerKeyAnswer,
+    }),
+    serviceRoute({
+      method: "GET",
+      path: itemPath,
+      document: getProviderKeyDocument,
+      request: namedProviderKey,
+      call: providerKeys.getProviderKey,
+      answer: providerKeyAnswer,
+    }),
+    serviceRoute({
+      method: "PATCH",
+      path: itemPath,
+      document: updateProviderKeyDocument,
+      request: async (exchange) => ({
+        ...toUpdateProviderKeyRequest(await readJsonBody(exchange, bodyLimits)),
+        ...namedProviderKey(exchange),
+      }),
+      call: providerKeys.updateProviderKey,
+      wireNames: providerKeyWireNames,
+      answer: providerKeyAnswer,
+    }),
+    serviceRoute({
+      method: "DELETE",
+      path: itemPath,
+      document: deleteProviderKeyDocument,
+      request: namedProviderKey,
+      call: providerKeys.deleteProviderKey,
+      answer: () => deletedAnswer,
+    }),
   ];
 }
 
-function listRoute({ providerKeys }: ByokDependencies): Route {
-  return {
-    ...collection,
+function listRoute(providerKeys: ByokDependencies["providerKeys"]): Route {
+  return serviceRoute({
     method: "GET",
+    path: collectionPath,
     document: listProviderKeysDocument,
-    async handle(exchange) {
-      const { provider, offset, limit } = readPage(exchange);
-      const { providerKeys: stored } = await callService(exchange, (options) =>
-        providerKeys.listProviderKeys({}, options),
-      );
+    request: readPage,
+    call: async (page, options) => ({ page, ...(await providerKeys.listProviderKeys({}, options)) }),
+    answer({ page: { provider, offset, limit }, providerKeys: stored }) {
       const found = stored.filter(({ providerSlug }) => provider === undefined || providerSlug === provider);
       const page = found.slice(offset, limit === undefined ? undefined : offset + limit);
-      await sendJson(exchange, 200, { data: page.map(toProviderKeyBody), total_count: found.length });
+      return { data: page.map(toProviderKeyBody), total_count: found.length };
     },
-  };
+  });
 }
 
 function readPage(exchange: Exchange) {
   const query = new QueryReader(exchange);
-  const page = {
-    provider: query.text("provider"),
-    offset: query.integer("offset") ?? 0,
-    limit: query.integer("limit"),
-  };
+  const page = { provider: query.text("provider"), ...query.page() };
   if (page.limit === 0) query.addIssue("limit", "must be at least 1");
   query.throwIfAny();
   return page;
 }
 
-function createRoute({ providerKeys, bodyLimits }: ByokDependencies): Route {
-  return {
-    ...collection,
-    method: "POST",
-    document: createProviderKeyDocument,
-    async handle(exchange) {
-      const request = toCreateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
-      const { providerKey } = await callService(
-        exchange,
-        (options) => providerKeys.createProviderKey(request, options),
-        providerKeyWireNames,
-      );
-      await sendJson(exchange, 201, { data: toProviderKeyBody(providerKey) });
-    },
-  };
-}
+const providerKeyAnswer = ({ providerKey }: { providerKey?: ProviderKey | undefined }) => ({
+  data: toProviderKeyBody(providerKey),
+});
 
-function getRoute({ providerKeys }: ByokDependencies): Route {
-  return {
-    ...item,
-    method: "GET",
-    document: getProviderKeyDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      const { providerKey } = await callService(exchange, (options) =>
-        providerKeys.getProviderKey({ id }, options),
-      );
-      await sendJson(exchange, 200, { data: toProviderKeyBody(providerKey) });
-    },
-  };
-}
-
-function updateRoute({ providerKeys, bodyLimits }: ByokDependencies): Route {
-  return {
-    ...item,
-    method: "PATCH",
-    document: updateProviderKeyDocument,
-    async handle(exchange) {
-      const change = toUpdateProviderKeyRequest(await readJsonBody(exchange, bodyLimits));
-      const request = { ...change, id: knownId(exchange) };
-      const { providerKey } = await callService(
-        exchange,
-        (options) => providerKeys.updateProviderKey(request, options),
-        providerKeyWireNames,
-      );
-      await sendJson(exchange, 200, { data: toProviderKeyBody(providerKey) });
-    },
-  };
-}
-
-function deleteRoute({ providerKeys }: ByokDependencies): Route {
-  return {
-    ...item,
-    method: "DELETE",
-    document: deleteProviderKeyDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      await callService(exchange, (options) => providerKeys.deleteProviderKey({ id }, options));
-      await sendJson(exchange, 200, deletedAnswer);
-    },
-  };
-}
-
-/** The id in the path. Throws record_unknown for what is none. */
-function knownId({ parameters: { id = "" } }: Exchange): string {
+/** The provider key that the path names. Throws record_unknown for what is no id. */
+function namedProviderKey({ parameters: { id = "" } }: Exchange): { id: string } {
   if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
-  return id;
+  return { id };
 }

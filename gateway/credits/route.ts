@@ -3,9 +3,8 @@ import type { CreditService } from "../../gen/media/account/v1/credit_service_pb
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
-import { sendJson } from "../http/answer.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import { creditsAnswerSchema, toCreditsAnswer } from "./answer.ts";
 
 /** What GET /credits needs. */
@@ -27,15 +26,12 @@ const document: RouteDocument = {
 
 /** GET /api/v1/credits: what the account was granted and has spent. */
 export function creditsRoute({ credits }: CreditsDependencies): Route {
-  return {
+  return serviceRoute({
     method: "GET",
     path: `${apiPath}/credits`,
-    operation: "management",
-    access: "management",
     document,
-    async handle(exchange) {
-      const answer = await callService(exchange, (options) => credits.getCredits({}, options));
-      await sendJson(exchange, 200, toCreditsAnswer(answer));
-    },
-  };
+    request: () => ({}),
+    call: credits.getCredits,
+    answer: toCreditsAnswer,
+  });
 }

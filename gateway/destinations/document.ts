@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import Type from "typebox";
 import {
   DeliverySchema,
   DeliveryStatus,
@@ -8,7 +7,9 @@ import {
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import { deletedAnswer, deletedAnswerSchema } from "../docs/deleted-answer.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
+import { idParameter, pageParameters } from "../docs/parameters.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
+import { maxInteger } from "../http/query.ts";
 import {
   deliveryListSchema,
   destinationAnswerSchema,
@@ -48,27 +49,7 @@ const delivery = toDeliveryBody(
   }),
 );
 
-const idParameter = {
-  name: "id",
-  in: "path",
-  description: "Its id.",
-  schema: Type.String({ format: "uuid" }),
-} as const;
-
-const pageParameters = [
-  {
-    name: "offset",
-    in: "query",
-    description: "How many to skip.",
-    schema: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
-  },
-  {
-    name: "limit",
-    in: "query",
-    description: "How many to return.",
-    schema: Type.Integer({ minimum: 1, maximum: 100, default: 50 }),
-  },
-] as const;
+const page = pageParameters({ maxOffset: maxInteger, limit: { maximum: 100, default: 50 } });
 
 const tag = "Destinations";
 const answer = (description: string, status?: 201) =>
@@ -80,7 +61,7 @@ export const listDestinationsDocument: RouteDocument = {
   tag,
   summary: "Where usage events are delivered",
   description: "Oldest first, 50 a page. Management keys only.",
-  parameters: pageParameters,
+  parameters: page,
   answer: jsonAnswer("The destinations.", "DestinationList", destinationListSchema, {
     data: [destination],
     total_count: 1,
@@ -178,7 +159,7 @@ export const listDeliveriesDocument: RouteDocument = {
   summary: "What was delivered",
   description:
     "Attempts, newest first, 50 a page; the newest 1,000 are kept, for 7 days. Management keys only.",
-  parameters: [idParameter, ...pageParameters],
+  parameters: [idParameter, ...page],
   answer: jsonAnswer("The attempts.", "DeliveryList", deliveryListSchema, {
     data: [delivery],
     total_count: 1,

@@ -1,4 +1,4 @@
-import type { CallOptions, Client } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import type { Destination } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
@@ -8,12 +8,10 @@ import type { BodyLimits } from "../body/body-arrival.ts";
 import { readJsonBody } from "../body/request-body.ts";
 import { deletedAnswer } from "../docs/deleted-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import { sendJson } from "../http/answer.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
-import type { WireNames } from "../http/service-error.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import { toDeliveryBody, toDestinationBody, toTestBody } from "./answer.ts";
 import { toCreateDestinationRequest, toUpdateDestinationRequest } from "./body.ts";
 import {
@@ -35,166 +33,119 @@ export interface DestinationsDependencies {
 
 const collectionPath = `${apiPath}/observability/destinations`;
 const destinationPath = `${collectionPath}/:id`;
-const management = { operation: "management", access: "management" } as const;
 /** Longer than the service waits for a receiver, so that one that hangs is told as such. */
 const testTimeoutMs = 20_000;
 
 /** All of /api/v1/observability/destinations. */
-export function destinationRoutes(dependencies: DestinationsDependencies): readonly Route[] {
+export function destinationRoutes({ destinations, bodyLimits }: DestinationsDependencies): readonly Route[] {
   return [
-    listRoute(dependencies),
-    createRoute(dependencies),
-    getRoute(dependencies),
-    updateRoute(dependencies),
-    deleteRoute(dependencies),
-    testRoute(dependencies),
-    deliveriesRoute(dependencies),
-    resumeRoute(dependencies),
+    serviceRoute({
+      method: "GET",
+      path: collectionPath,
+      document: listDestinationsDocument,
+      request: readPage,
+      call: destinations.listDestinations,
+      answer: (page) => ({
+        data: page.destinations.map(toDestinationBody),
+        total_count: Number(page.totalCount),
+      }),
+    }),
+    serviceRoute({
+      method: "POST",
+      path: collectionPath,
+      document: createDestinationDocument,
+      request: async (exchange) => toCreateDestinationRequest(await readJsonBody(exchange, bodyLimits)),
+      call: destinations.createDestination,
+      ...destinationAnswer,
+    }),
+    ...itemRoutes({ destinations, bodyLimits }),
+    ...deliveryRoutes(destinations),
   ];
 }
 
-function listRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "GET",
-    path: collectionPath,
-    document: listDestinationsDocument,
-    async handle(exchange) {
-      const request = readPage(exchange);
-      const page = await callService(exchange, (options) => destinations.listDestinations(request, options));
-      const data = page.destinations.map(toDestinationBody);
-      await sendJson(exchange, 200, { data, total_count: Number(page.totalCount) });
-    },
-  };
+function itemRoutes({ destinations, bodyLimits }: DestinationsDependencies): readonly Route[] {
+  return [
+    serviceRoute({
+      method: "GET",
+      path: destinationPath,
+      document: getDestinationDocument,
+      request: namedDestination,
+      call: destinations.getDestination,
+      ...destinationAnswer,
+    }),
+    serviceRoute({
+      method: "PATCH",
+      path: destinationPath,
+      document: updateDestinationDocument,
+      request: async (exchange) => ({
+        ...toUpdateDestinationRequest(await readJsonBody(exchange, bodyLimits)),
+        ...namedDestination(exchange),
+      }),
+      call: destinations.updateDestination,
+      ...destinationAnswer,
+    }),
+    serviceRoute({
+      method: "DELETE",
+      path: destinationPath,
+      operation: "deleteDestination",
+      document: deleteDestinationDocument,
+      request: namedDestination,
+      call: destinations.deleteDestination,
+      answer: () => deletedAnswer,
+    }),
+  ];
 }
 
-function createRoute({ destinations, bodyLimits }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "POST",
-    path: collectionPath,
-    document: createDestinationDocument,
-    async handle(exchange) {
-      const request = toCreateDestinationRequest(await readJsonBody(exchange, bodyLimits));
-      const call = (options: CallOptions) => destinations.createDestination(request, options);
-      await sendDestination(exchange, call, 201);
-    },
-  };
+/** What is delivered, and whether it would be. */
+function deliveryRoutes(destinations: DestinationsDependencies["destinations"]): readonly Route[] {
+  return [
+    serviceRoute({
+      method: "POST",
+      path: `${destinationPath}/test`,
+      document: testDestinationDocument,
+      request: namedDestination,
+      call: (request, options) =>
+        destinations.testDestination(request, { ...options, timeoutMs: testTimeoutMs }),
+      answer: toTestBody,
+    }),
+    serviceRoute({
+      method: "GET",
+      path: `${destinationPath}/deliveries`,
+      document: listDeliveriesDocument,
+      request: (exchange) => ({ ...readPage(exchange), destinationId: namedDestination(exchange).id }),
+      call: destinations.listDeliveries,
+      answer: ({ deliveries, totalCount }) => ({
+        data: deliveries.map(toDeliveryBody),
+        total_count: Number(totalCount),
+      }),
+    }),
+    serviceRoute({
+      method: "POST",
+      path: `${destinationPath}/resume`,
+      document: resumeDestinationDocument,
+      request: namedDestination,
+      call: destinations.resumeDestination,
+      ...destinationAnswer,
+    }),
+  ];
 }
 
-function getRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "GET",
-    path: destinationPath,
-    document: getDestinationDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      await sendDestination(exchange, (options) => destinations.getDestination({ id }, options));
-    },
-  };
-}
+const destinationAnswer = {
+  answer: ({ destination }: { destination?: Destination | undefined }) => ({
+    data: toDestinationBody(destination),
+  }),
+  wireNames: { "api_key_hashes.values": "api_key_hashes" },
+};
 
-function updateRoute({ destinations, bodyLimits }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "PATCH",
-    path: destinationPath,
-    document: updateDestinationDocument,
-    async handle(exchange) {
-      const change = toUpdateDestinationRequest(await readJsonBody(exchange, bodyLimits));
-      const request = { ...change, id: knownId(exchange) };
-      await sendDestination(exchange, (options) => destinations.updateDestination(request, options));
-    },
-  };
-}
-
-function deleteRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    operation: "deleteDestination",
-    access: "management",
-    method: "DELETE",
-    path: destinationPath,
-    document: deleteDestinationDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      await callService(exchange, (options) => destinations.deleteDestination({ id }, options));
-      await sendJson(exchange, 200, deletedAnswer);
-    },
-  };
-}
-
-function testRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "POST",
-    path: `${destinationPath}/test`,
-    document: testDestinationDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      const timeoutMs = testTimeoutMs;
-      const tested = await callService(exchange, (options) =>
-        destinations.testDestination({ id }, { ...options, timeoutMs }),
-      );
-      await sendJson(exchange, 200, toTestBody(tested));
-    },
-  };
-}
-
-function deliveriesRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "GET",
-    path: `${destinationPath}/deliveries`,
-    document: listDeliveriesDocument,
-    async handle(exchange) {
-      const page = readPage(exchange);
-      const request = { ...page, destinationId: knownId(exchange) };
-      const { deliveries, totalCount } = await callService(exchange, (options) =>
-        destinations.listDeliveries(request, options),
-      );
-      const data = deliveries.map(toDeliveryBody);
-      await sendJson(exchange, 200, { data, total_count: Number(totalCount) });
-    },
-  };
-}
-
-function resumeRoute({ destinations }: DestinationsDependencies): Route {
-  return {
-    ...management,
-    method: "POST",
-    path: `${destinationPath}/resume`,
-    document: resumeDestinationDocument,
-    async handle(exchange) {
-      const id = knownId(exchange);
-      await sendDestination(exchange, (options) => destinations.resumeDestination({ id }, options));
-    },
-  };
-}
-
-/** What the service calls otherwise. */
-const wireNames: WireNames = { "api_key_hashes.values": "api_key_hashes" };
-
-async function sendDestination(
-  exchange: Exchange,
-  call: (options: CallOptions) => Promise<{ readonly destination?: Destination | undefined }>,
-  status: 200 | 201 = 200,
-): Promise<void> {
-  const { destination } = await callService(exchange, call, wireNames);
-  await sendJson(exchange, status, { data: toDestinationBody(destination) });
-}
-
-/** The id in the path. Throws record_unknown for what is none. */
-function knownId({ parameters }: Exchange): string {
-  const { id = "" } = parameters;
+/** The destination that the path names. Throws record_unknown for what is no id. */
+function namedDestination({ parameters: { id = "" } }: Exchange): { id: string } {
   if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
-  return id;
+  return { id };
 }
 
 function readPage(exchange: Exchange) {
   const query = new QueryReader(exchange);
-  const limit = query.integer("limit");
-  const offset = query.integer("offset") ?? 0;
+  const page = query.page();
   query.throwIfAny();
-  return { offset, ...(limit === undefined ? {} : { limit }) };
+  return page;
 }

@@ -9,11 +9,10 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
-import { sendJson } from "../http/answer.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import { generationAnswerSchema } from "./answer-schema.ts";
 import { toGenerationAnswer } from "./record.ts";
 
@@ -86,29 +85,23 @@ const document: RouteDocument = {
 
 /** GET /api/v1/generation: the record of one generation of the account. */
 export function generationRoute({ usage }: GenerationDependencies): Route {
-  return {
+  return serviceRoute({
     method: "GET",
     path: `${apiPath}/generation`,
-    operation: "management",
     access: "any",
     document,
-    async handle(exchange) {
-      const generationId = readId(exchange);
-      if (!idPattern.test(generationId)) {
-        throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
-      }
-      const { event } = await callService(exchange, (options) =>
-        usage.getGeneration({ generationId }, options),
-      );
-      await sendJson(exchange, 200, toGenerationAnswer(event));
-    },
-  };
+    request: namedGeneration,
+    call: usage.getGeneration,
+    answer: ({ event }) => toGenerationAnswer(event),
+  });
 }
 
-function readId(exchange: Exchange): string {
+/** The generation that the query names. Throws record_unknown for what is no id. */
+function namedGeneration(exchange: Exchange): { generationId: string } {
   const query = new QueryReader(exchange);
-  const id = query.text("id");
-  if (id === undefined) query.addIssue("id", "is required");
+  const generationId = query.text("id") ?? "";
+  if (generationId === "") query.addIssue("id", "is required");
   query.throwIfAny();
-  return id ?? "";
+  if (!idPattern.test(generationId)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
+  return { generationId };
 }

@@ -3,7 +3,7 @@ import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Above any number that a query has a use for, and within 32 bits. */
-const maxInteger = 1_000_000_000;
+export const maxInteger = 1_000_000_000;
 
 /** Reads the parameters of a query, each given at most once, and collects what is wrong with them. */
 export class QueryReader {
@@ -42,6 +42,13 @@ export class QueryReader {
     const value = Number(text);
     if (text !== undefined && value > maxInteger) this.addIssue(name, "is too large");
     return text === undefined ? undefined : value;
+  }
+
+  /** Which part of a list is wanted: `offset`, and `limit` where it is given. */
+  page(): { offset: number; limit?: number } {
+    const limit = this.integer("limit");
+    const offset = this.integer("offset") ?? 0;
+    return { offset, ...(limit === undefined ? {} : { limit }) };
   }
 
   /** Whether it is `true`, in any case; false when it is not given. */

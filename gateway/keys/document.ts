@@ -4,6 +4,7 @@ import Type from "typebox";
 import { KeyKind, KeySchema, KeyScope, LimitReset } from "../../gen/media/account/v1/key_pb.ts";
 import { deletedAnswer, deletedAnswerSchema } from "../docs/deleted-answer.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
+import { pageParameters } from "../docs/parameters.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
 import {
   currentKeyAnswerSchema,
@@ -54,18 +55,7 @@ export const listKeysDocument: RouteDocument = {
   summary: "Keys of the account",
   description: "Newest first, 100 a page. Management keys only.",
   parameters: [
-    {
-      name: "offset",
-      in: "query",
-      description: "How many to skip.",
-      schema: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
-    },
-    {
-      name: "limit",
-      in: "query",
-      description: "How many to return.",
-      schema: Type.Integer({ minimum: 1, maximum: 100, default: 100 }),
-    },
+    ...pageParameters({ maxOffset: 1_000_000, limit: { maximum: 100, default: 100 } }),
     {
       name: "include_disabled",
       in: "query",

@@ -6,10 +6,10 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
-import { sendJson } from "../http/answer.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { callService } from "../http/service-call.ts";
+import { serviceRoute } from "../http/service-route.ts";
 import { toVoiceList, voiceListSchema } from "./voice-list.ts";
 
 const voice = {
@@ -46,22 +46,26 @@ const document: RouteDocument = {
 
 /** GET /api/v1/audio/voices. */
 export function voicesRoute({ speech }: { speech: Client<typeof SpeechService> }): Route {
-  return {
+  return serviceRoute({
     method: "GET",
     path: `${apiPath}/audio/voices`,
-    operation: "management",
     access: "any",
     document,
-    async handle(exchange) {
-      const query = new QueryReader(exchange);
-      const wanted = query.text("model");
-      query.throwIfAny();
-      const { models } = await callService(exchange, (options) => speech.listSpeechModels({}, options));
+    request: readModel,
+    call: async (wanted, options) => ({ wanted, ...(await speech.listSpeechModels({}, options)) }),
+    answer({ wanted, models }) {
       const listed = wanted === undefined ? models : models.filter(({ id }) => id === wanted);
       if (wanted !== undefined && listed.length === 0) {
         throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such speech model");
       }
-      await sendJson(exchange, 200, toVoiceList(listed));
+      return toVoiceList(listed);
     },
-  };
+  });
+}
+
+function readModel(exchange: Exchange): string | undefined {
+  const query = new QueryReader(exchange);
+  const model = query.text("model");
+  query.throwIfAny();
+  return model;
 }

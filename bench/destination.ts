@@ -3,6 +3,7 @@
  * destinations each, all of them well, then one of each account's dead, hanging on every attempt. PostgreSQL, which is
  * the bus too unless `--bus kafka`, and the receivers run on the same machine. README.md says how to read it.
  */
+
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -28,6 +29,7 @@ import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import { addDestination, loopback, testSealer } from "../test/support/destination-replica.ts";
 import { plainTypes } from "../test/support/destination-type.ts";
 import { startKafkaBroker } from "../test/support/kafka-broker.ts";
+import { sendMessages } from "../test/support/send-messages.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 import { usageEvent } from "../test/support/usage-events.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
@@ -145,7 +147,7 @@ async function send(bus: Bus, seconds: number): Promise<void> {
         usageEvent({ eventId, accountId, sessionId: `session-${tick % 100}`, ended: Date.now() }),
       );
     });
-    sending.push(bus.send(generationEventsTopic, messages, AbortSignal.timeout(30_000)));
+    sending.push(sendMessages(bus, generationEventsTopic, messages));
   }
   await Promise.all(sending);
 }

@@ -3,6 +3,7 @@
  * Kafka through the consumer, for several batch sizes. PostgreSQL, its disk flushed as in service, and the broker run
  * on the same machine. README.md says how to read it.
  */
+
 import { createHash, randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -21,6 +22,7 @@ import { recordEvents } from "../services/usage/record.ts";
 import type { UsageDatabase, UsageTables } from "../services/usage/store.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
 import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
+import { sendMessages } from "../test/support/send-messages.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
 import { usageEvent } from "../test/support/usage-events.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
@@ -149,7 +151,7 @@ async function fill(bus: Bus): Promise<void> {
     const batch = Array.from({ length: Math.min(2000, eventCount - sent) }, (_, index) =>
       makeEvent(sent + index),
     );
-    await bus.send(generationEventsTopic, batch.map(toEventMessage), AbortSignal.timeout(30_000));
+    await sendMessages(bus, generationEventsTopic, batch.map(toEventMessage));
   }
 }
 

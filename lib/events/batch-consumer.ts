@@ -163,7 +163,7 @@ class RunningEventConsumer implements EventConsumer {
     }
     const refused = await this.#apply(decoded, signal);
     letters.push(...refused);
-    await sendDeadLetters(this.#options.bus, this.#options.group, letters, signal);
+    await sendDeadLetters(this.#options, letters, signal);
     this.#applied += decoded.length - refused.length;
     this.#deadLettered += letters.length;
     for (const letter of letters) this.#logLetter(letter, spans.get(letter.message));

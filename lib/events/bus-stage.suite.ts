@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import type { Bus, BusConsumer, BusMessage, ConsumeOptions, OutgoingMessage, TopicSettings } from "./bus.ts";
 
@@ -63,7 +64,8 @@ export class BusStage {
   }
 
   async send(bus: Bus, topic: string, bodies: readonly string[], key?: string): Promise<void> {
-    await bus.send(
+    await sendMessages(
+      bus,
       topic,
       bodies.map((body) => text(key ?? `key of ${body}`, body)),
       patiently(),

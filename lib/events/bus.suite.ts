@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type OutgoingMessage, PublishError, type TopicSettings } from "./bus.ts";
 import { BusStage, type BusUnderTest, bytes, patience, patiently, text, textOf } from "./bus-stage.suite.ts";
@@ -39,7 +40,7 @@ function describeDelivery(stage: () => BusStage): void {
     const sent = new Map(keys.map((key) => [key, [] as string[]]));
     for (let round = 0; round < 20; round += 1) {
       const messages = keys.flatMap((key) => [text(key, `${key} ${round}a`), text(key, `${key} ${round}b`)]);
-      await bus.send(topic, messages, patiently());
+      await sendMessages(bus, topic, messages, patiently());
       for (const { key, value } of messages) sent.get(key)?.push(textOf(value));
     }
     await expect.poll(() => reader.textsByKey(), patience).toEqual(Object.fromEntries(sent));
@@ -61,7 +62,7 @@ function describeDelivery(stage: () => BusStage): void {
         const mine = sent.filter((body) => body.startsWith(`${own}-`));
         for (let at = 0; at < mine.length; at += 4) {
           const messages = mine.slice(at, at + 4).map((body) => text(`client ${own}`, body));
-          await client.send(topic, messages, patiently());
+          await sendMessages(client, topic, messages, patiently());
         }
       }),
     );
@@ -83,7 +84,7 @@ function describeDelivery(stage: () => BusStage): void {
       { key: "large", value: randomBytes(900_000), headers: { a: "1" } },
     ];
     const beforeMs = Date.now();
-    await bus.send(topic, sent, patiently());
+    await sendMessages(bus, topic, sent, patiently());
     await waitUntil(() => reader.firsts().length === sent.length, patienceOf);
     for (const [index, message] of reader.firsts().entries()) {
       const { key, value, headers = {} } = sent[index] ?? text("", "");
@@ -98,14 +99,14 @@ function describeDelivery(stage: () => BusStage): void {
     const { topic, bus } = await stage().topic({ partitions: 1 });
     const reader = stage().read(bus, { topic });
     const sent = ["a", "b", "c", "d"].map((key) => ({ key, value: randomBytes(600_000) }));
-    await bus.send(topic, sent, patiently());
+    await sendMessages(bus, topic, sent, patiently());
     await expect.poll(() => reader.firsts().map(({ key }) => key), patience).toEqual(["a", "b", "c", "d"]);
   });
 
   test("sending nothing is no effort", async () => {
     const { topic, bus } = await stage().topic({ partitions: 1 });
-    await bus.send(topic, [], patiently());
-    await bus.send(topic, [text("k", "only")], patiently());
+    await sendMessages(bus, topic, [], patiently());
+    await sendMessages(bus, topic, [text("k", "only")], patiently());
     const reader = stage().read(bus, { topic });
     await expect.poll(() => reader.texts(), patience).toEqual(["only"]);
   });
@@ -155,7 +156,8 @@ function describeGroups(stage: () => BusStage): void {
 
   test("lag and connection can be told", async () => {
     const { topic, bus } = await stage().topic({ partitions: 3 });
-    await bus.send(
+    await sendMessages(
+      bus,
       topic,
       [1, 2, 3, 4, 5].map((number) => text("one key", String(number))),
       patiently(),
@@ -199,12 +201,12 @@ function describeHandling(stage: () => BusStage): void {
     const { topic, bus } = await stage().topic({ partitions: 2 });
     const [stuck = "", free = ""] = await stage().keysOfTwoPartitions(bus, topic);
     const group = stage().name("group");
-    await bus.send(topic, [text(stuck, "stuck")], patiently());
+    await sendMessages(bus, topic, [text(stuck, "stuck")], patiently());
     const reader = stage().read(bus, { topic, group }, async (batch) => {
       if (batch.some(({ value }) => textOf(value) === "stuck")) throw new Error("never");
     });
     await waitUntil(() => reader.batches.some(({ failed }) => failed), patienceOf);
-    await bus.send(topic, [text(free, "passes")], patiently());
+    await sendMessages(bus, topic, [text(free, "passes")], patiently());
     const handled = () => reader.batches.filter(({ failed }) => !failed).flatMap(({ messages }) => messages);
     await waitUntil(() => handled().some(({ value }) => textOf(value) === "passes"), patienceOf);
   });
@@ -363,11 +365,11 @@ function describeTopics(stage: () => BusStage): void {
 function describeRefusals(stage: () => BusStage): void {
   test("an unknown topic and a message that is too large are refused for good", async () => {
     const { topic, bus } = await stage().topic({ partitions: 1 });
-    const nowhere = bus.send(stage().name("none"), [text("k", "v")], patiently());
+    const nowhere = sendMessages(bus, stage().name("none"), [text("k", "v")], patiently());
     await expect(nowhere).rejects.toBeInstanceOf(PublishError);
     const large = { key: "k", value: randomBytes(1_100_000) };
-    await expect(bus.send(topic, [large], patiently())).rejects.toBeInstanceOf(PublishError);
-    await bus.send(topic, [text("k", "goes on")], patiently());
+    await expect(sendMessages(bus, topic, [large], patiently())).rejects.toBeInstanceOf(PublishError);
+    await sendMessages(bus, topic, [text("k", "goes on")], patiently());
     const reader = stage().read(bus, { topic });
     await expect.poll(() => reader.texts(), patience).toEqual(["goes on"]);
   });
@@ -375,8 +377,8 @@ function describeRefusals(stage: () => BusStage): void {
   test("a send whose signal has fired rejects and the bus goes on", async () => {
     const { topic, bus } = await stage().topic({ partitions: 1 });
     const reader = stage().read(bus, { topic });
-    await expect(bus.send(topic, [text("k", "late")], AbortSignal.abort())).rejects.toThrow();
-    await bus.send(topic, [text("k", "goes on")], patiently());
+    await expect(sendMessages(bus, topic, [text("k", "late")], AbortSignal.abort())).rejects.toThrow();
+    await sendMessages(bus, topic, [text("k", "goes on")], patiently());
     await waitUntil(() => reader.texts().includes("goes on"), patienceOf);
   });
 }

@@ -3,7 +3,8 @@
  * implementations, Kafka and PostgreSQL, pass one suite.
  *
  * 1. A message that `send` has confirmed is durable and reaches every group at least once.
- * 2. Messages of one key stand in the order in which they were sent, and are handled in it.
+ * 2. Messages of one key stand in the order in which they were sent, each send after the one before had ended, and are
+ *    handled in it.
  * 3. A group goes on behind a message only after its handler has finished with it; a group that is new begins at the
  *    earliest message.
  * 4. The bus never looks for duplicates: stores do.
@@ -84,8 +85,9 @@ export interface Bus {
   /** What it runs on, as traces name it. */
   readonly system?: "kafka" | "postgresql";
   /**
-   * Appends messages and resolves once all are durable. Rejects with PublishError; when `signal` fires the outcome is
-   * unknown. A bus that is away is tried again until then.
+   * Tries once to append messages and resolves when all are durable. Rejects with PublishError when they never will be;
+   * after any other failure, the signal's included, the outcome is unknown and they may be sent again: see SendQueue,
+   * through which everything goes.
    */
   send(topic: string, messages: readonly OutgoingMessage[], signal: AbortSignal): Promise<void>;
   /** Joins a group; returns at once and connects in the background, again and again while the bus is away. */

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { silentLog } from "../runtime/log.ts";
 import type { BusMessage, OutgoingMessage } from "./bus.ts";
 import { bytes } from "./bus-stage.suite.ts";
 import {
@@ -70,15 +72,16 @@ test("letters are sent at once, and given up with the signal", async () => {
     },
   };
   const letters = ["1", "2"].map((reason) => ({ message, reason }));
-  await sendDeadLetters(bus, "some.group", [], new AbortController().signal);
+  await sendDeadLetters({ bus, group: "some.group", log: silentLog }, [], new AbortController().signal);
   expect(sent).toEqual([]);
-  await sendDeadLetters(bus, "some.group", letters, new AbortController().signal);
+  await sendDeadLetters({ bus, group: "some.group", log: silentLog }, letters, new AbortController().signal);
   expect(sent[0]).toMatchObject({
     topic: "some.topic.dead-letter",
     messages: [{ key: "key" }, { key: "key" }],
   });
   const giveUp = new AbortController();
-  const pending = sendDeadLetters(bus, "some.group", letters, giveUp.signal);
+  const pending = sendDeadLetters({ bus, group: "some.group", log: silentLog }, letters, giveUp.signal);
+  await waitUntil(() => sent.length === 2);
   giveUp.abort(new Error("given up"));
   await expect(pending).rejects.toThrow("given up");
   expect(sent[1]?.signal.aborted).toBe(true);

@@ -1,7 +1,8 @@
+import type { Log } from "../runtime/log.ts";
 import type { Bus, BusMessage, OutgoingMessage } from "./bus.ts";
 import { maxEventBytes } from "./event-message.ts";
+import { sendAll } from "./send-all.ts";
 import { deadLetterTopicOf } from "./topics.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** Headers that a quarantined message has besides its own. */
 export const deadLetterHeaders = {
@@ -45,23 +46,27 @@ export interface ReadDeadLetter {
 
 const sendTimeoutMs = 30_000;
 
+/** Where dead letters go, and whose they are. */
+export interface DeadLetterOptions {
+  readonly bus: Pick<Bus, "send">;
+  readonly group: string;
+  readonly log: Log;
+}
+
 /** Puts messages of one topic where a replay finds them; resolves once they are durable there. */
 export async function sendDeadLetters(
-  bus: Pick<Bus, "send">,
-  group: string,
+  { bus, group, log }: DeadLetterOptions,
   letters: readonly DeadLetter[],
   signal: AbortSignal,
 ): Promise<void> {
   const [first] = letters;
   if (first === undefined) return;
-  const limit = new AbortController();
   const messages = letters.map((letter) => toDeadLetterMessage(letter, group));
-  const sent = bus.send(deadLetterTopicOf(first.message.topic), messages, limit.signal);
-  try {
-    await withLimit(sent, { timeoutMs: sendTimeoutMs, signal });
-  } finally {
-    limit.abort();
-  }
+  const topic = deadLetterTopicOf(first.message.topic);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(sendTimeoutMs)]);
+  const outcomes = await sendAll({ bus, topic, log }, messages, limit);
+  const failed = outcomes.findIndex((failure) => failure !== undefined);
+  if (failed >= 0) throw outcomes[failed];
 }
 
 /** A message for the dead-letter topic. What is larger than any event is cut: it would never be taken. */

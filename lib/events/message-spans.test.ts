@@ -1,14 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { recordSpans } from "../../test/support/recorded-spans.ts";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
-import type { Span } from "../runtime/span.ts";
+import { type Span, silentSpan } from "../runtime/span.ts";
 import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
 import type { Bus } from "./bus.ts";
 import { BusStage, patience, patiently } from "./bus-stage.suite.ts";
+import { toEventMessage } from "./event-message.ts";
+import { beginSending, withTrace } from "./message-spans.ts";
 import { type BusDatabaseUnderTest, openBusDatabase } from "./postgres/bus-database.suite.ts";
 import { createPostgresBus } from "./postgres/postgres-bus.ts";
-import { EventPublisher } from "./publisher.ts";
 import { sampleEvent } from "./sample-event.suite.ts";
 import { allTopics, generationEventsTopic } from "./topics.ts";
 
@@ -61,14 +63,15 @@ describe("events whose requests are traced", { timeout: 60_000 }, () => {
 
   /** Publishes an event for each of the spans, and one of a request that is not traced. */
   async function publish(...spans: readonly Span[]) {
-    const publisher = new EventPublisher({ bus, log: silentLog });
-    const events = [undefined, ...spans].map((span) => {
+    const sendings = [silentSpan, ...spans].map((parent) => {
       const event = sampleEvent({ accountId });
-      return { event, publication: publisher.publish(event, span) };
+      const span = beginSending(parent, bus, event);
+      return { event, span, message: withTrace(toEventMessage(event), span) };
     });
-    await Promise.all(events.map(({ publication }) => publication.confirmed));
-    publisher.close();
-    return events.map(({ event }) => event);
+    const messages = sendings.map(({ message }) => message);
+    await sendMessages(bus, generationEventsTopic, messages);
+    for (const { span } of sendings) span.end();
+    return sendings.map(({ event }) => event);
   }
 
   test("are sent and taken in within those traces, each in its own, and no others are", async () => {

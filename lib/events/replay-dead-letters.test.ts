@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { silentLog } from "../runtime/log.ts";
 import { type Bus, type BusMessage, PublishError } from "./bus.ts";
@@ -46,8 +47,7 @@ describe("a replay of dead letters", { timeout: 60_000 }, () => {
 
   const sendAll = (messages: readonly BusMessage[], by: string) =>
     sendDeadLetters(
-      bus,
-      by,
+      { bus, group: by, log: silentLog },
       messages.map((message) => ({ message, reason: "poison" })),
       patiently(),
     );
@@ -90,7 +90,7 @@ describe("a replay of dead letters", { timeout: 60_000 }, () => {
     const [message] = reader.firsts();
     if (message === undefined) throw new Error("unreachable");
     await sendAll([{ ...message, value: new Uint8Array(100_000) }], group);
-    await bus.send(deadLetterTopicOf(topic), [{ key: "k", value: message.value }], patiently());
+    await sendMessages(bus, deadLetterTopicOf(topic), [{ key: "k", value: message.value }], patiently());
     expect(await replay()).toEqual({ replayed: 1, unusable: 2, quarantinedAgain: false });
   });
 

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Bus, type BusConsumer, type BusMessage, PublishError } from "./bus.ts";
 import { fromDeadLetterMessage, type ReadDeadLetter, replayHeader } from "./dead-letter.ts";
+import { sendAll } from "./send-all.ts";
 import { deadLetterTopicOf } from "./topics.ts";
 
 /** What to replay. */
@@ -151,17 +152,11 @@ class Replay {
       log.warn({ group, generation_id: eventId }, "quarantined message can't be replayed");
       return;
     }
-    try {
-      await bus.send(
-        topic,
-        [{ ...message, headers: { ...message.headers, [replayHeader]: this.#id } }],
-        signal,
-      );
-      this.#replayed += 1;
-      log.info({ group, generation_id: eventId }, "quarantined message replayed");
-    } catch (thrown) {
-      if (thrown instanceof PublishError) this.#failed.reject(thrown);
-      throw thrown;
-    }
+    const again = { ...message, headers: { ...message.headers, [replayHeader]: this.#id } };
+    const [failure] = await sendAll({ bus, topic, log }, [again], signal);
+    if (failure instanceof PublishError) this.#failed.reject(failure);
+    if (failure !== undefined) throw failure;
+    this.#replayed += 1;
+    log.info({ group, generation_id: eventId }, "quarantined message replayed");
   }
 }

@@ -6,6 +6,7 @@
  * 2. At most `maxInFlight` batches run at once; what comes meanwhile makes the next ones.
  * 3. Items keep their order, within a batch and from batch to batch. A batch that fails fails each of its items.
  */
+import { cutByWeight } from "../runtime/cut-by-weight.ts";
 
 /** How batches are run. */
 export interface BatchCallOptions<I, O> {
@@ -28,7 +29,7 @@ interface Waiting<I, O> {
 /** A call that takes many items at once, offered as a call for one. */
 export class BatchCall<I, O> {
   readonly #options: BatchCallOptions<I, O>;
-  #waiting: Waiting<I, O>[] = [];
+  readonly #waiting: Waiting<I, O>[] = [];
   #inFlight = 0;
   #scheduled = false;
 
@@ -48,20 +49,10 @@ export class BatchCall<I, O> {
 
   #dispatch(): void {
     this.#scheduled = false;
-    while (this.#waiting.length > 0 && this.#inFlight < this.#options.maxInFlight) {
-      void this.#run(this.#waiting.splice(0, this.#batchLength()));
+    const { maxItems, maxInFlight, weigh = () => 0, maxWeight = Infinity } = this.#options;
+    while (this.#waiting.length > 0 && this.#inFlight < maxInFlight) {
+      void this.#run(cutByWeight(this.#waiting, { maxItems, maxWeight, weigh: ({ item }) => weigh(item) }));
     }
-  }
-
-  #batchLength(): number {
-    const { maxItems, weigh = () => 0, maxWeight = Infinity } = this.#options;
-    const most = Math.min(maxItems, this.#waiting.length);
-    let weight = 0;
-    for (let length = 0; length < most; length++) {
-      weight += weigh((this.#waiting[length] as Waiting<I, O>).item);
-      if (weight > maxWeight) return Math.max(1, length);
-    }
-    return most;
   }
 
   async #run(batch: readonly Waiting<I, O>[]): Promise<void> {

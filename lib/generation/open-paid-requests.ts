@@ -1,10 +1,10 @@
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { Bus } from "../events/bus.ts";
-import { EventPublisher, type PublisherFigures } from "../events/publisher.ts";
+import type { SendQueueFigures } from "../events/send-queue.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { AccountHolds, type AccountHoldsOptions } from "./account-holds.ts";
-import { EventHomes } from "./event-homes.ts";
+import { DurableEventStore } from "./durable-event-store.ts";
 import { createOwnKeys, type OwnKeysOptions } from "./own-keys.ts";
 import type { PaidRequests } from "./paid-request.ts";
 import { RunningGenerations } from "./running-generations.ts";
@@ -13,7 +13,7 @@ import type { UsageDoubt } from "./usage-doubt.ts";
 /** What the paid requests of a process work with. */
 export interface OpenPaidRequestsOptions {
   readonly account: AccountHoldsOptions["account"] & OwnKeysOptions["account"];
-  readonly bus: Pick<Bus, "send">;
+  readonly bus: Pick<Bus, "send" | "system">;
   /** Longest wait of an answer's end for its event to be safe, milliseconds. */
   readonly settleWaitMs: number;
   /** What a request costs that an own provider key serves, percent of its list price. */
@@ -30,7 +30,7 @@ export interface OpenPaidRequestsOptions {
 
 /** The paid requests of a process, and how to end them. */
 export interface OpenPaidRequests extends PaidRequests {
-  readonly publisherFigures: PublisherFigures;
+  readonly publisherFigures: SendQueueFigures;
   /** Events that account has not answered for yet. */
   readonly unsettled: number;
   readonly running: RunningGenerations;
@@ -45,18 +45,18 @@ export interface OpenPaidRequests extends PaidRequests {
 export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequests {
   const { account, bus, settleWaitMs, byokFeePercent, log, clock = systemClock, onUsageDoubt } = options;
   const holds = new AccountHolds({ account, log });
-  const publisher = new EventPublisher({ bus, log, clock });
-  const homes = new EventHomes({ publisher, holds, log, waitMs: settleWaitMs, onEvent: options.onEvent });
+  const { onEvent } = options;
+  const eventStore = new DurableEventStore({ bus, holds, log, clock, waitMs: settleWaitMs, onEvent });
   const { running = new RunningGenerations() } = options;
   let closed = false;
   return {
     holds,
-    homes: {
+    eventStore: {
       get hasRoom() {
-        return homes.hasRoom;
+        return eventStore.hasRoom;
       },
       // What goes on when the process ends is cut by that: its outcome is not known, so it is lost.
-      store: (event, span) => (closed ? Promise.resolve(false) : homes.store(event, span)),
+      store: (event, span) => (closed ? Promise.resolve(false) : eventStore.store(event, span)),
     },
     clock,
     ownKeys: createOwnKeys({ account, clock }),
@@ -64,16 +64,16 @@ export function openPaidRequests(options: OpenPaidRequestsOptions): OpenPaidRequ
     running,
     onUsageDoubt,
     get publisherFigures() {
-      return publisher.figures;
+      return eventStore.publisherFigures;
     },
     get unsettled() {
-      return homes.unsettled;
+      return eventStore.unsettled;
     },
     async close(timeoutMs) {
       closed = true;
       if (running.count > 0) log.warn({ count: running.count }, "generations are cut, and will be lost");
-      await homes.flush(timeoutMs);
-      publisher.close();
+      await eventStore.flush(timeoutMs);
+      eventStore.close();
       holds.close();
     },
   };

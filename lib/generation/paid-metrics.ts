@@ -3,7 +3,7 @@ import { watchPublisher } from "../telemetry/metrics-events.ts";
 import type { OpenPaidRequests } from "./open-paid-requests.ts";
 import { type UsageDoubt, usageDoubtKinds } from "./usage-doubt.ts";
 
-/** Tells how the events of a service's paid requests get to their homes. */
+/** Tells how the events of a service's paid requests become durable. */
 export function watchPaidRequests(
   metrics: Metrics,
   service: string,

@@ -13,7 +13,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import type { AccountHolds } from "./account-holds.ts";
-import type { EventHomes } from "./event-homes.ts";
+import type { DurableEventStore } from "./durable-event-store.ts";
 import {
   draftEvent,
   type EventEndpoint,
@@ -28,7 +28,7 @@ import type { UsageDoubt } from "./usage-doubt.ts";
 /** What paid requests of a process share. */
 export interface PaidRequests {
   readonly holds: Pick<AccountHolds, "reserve" | "release">;
-  readonly homes: Pick<EventHomes, "store" | "hasRoom">;
+  readonly eventStore: Pick<DurableEventStore, "store" | "hasRoom">;
   readonly clock: Clock;
   readonly ownKeys: ResolveOwnKeys;
   /** What a request costs that an own key serves, percent of its list price. */
@@ -69,8 +69,8 @@ export class PaidRequest {
   /** Holds credit. Throws `credits_exhausted`, `key_limit_reached`, `timed_out` or `service_unavailable`. */
   static async begin(options: PaidRequestOptions, requests: PaidRequests): Promise<PaidRequest> {
     const { endpoint, amountNanoUsd, byokAmountNanoUsd, deadlineMs, ...named } = options;
-    const { holds, homes, clock } = requests;
-    if (!homes.hasRoom) {
+    const { holds, eventStore, clock } = requests;
+    if (!eventStore.hasRoom) {
       throw new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "too much usage waits to be stored");
     }
     const beginning = { ...named, startedAtMs: clock.nowMs() };
@@ -102,13 +102,13 @@ export class PaidRequest {
   }
 
   async #end(end: PaidRequestEnd): Promise<void> {
-    const { holds, homes, clock } = this.#requests;
+    const { holds, eventStore, clock } = this.#requests;
     const { generationId, attribution } = this.#beginning;
     if (end === undefined) {
       holds.release({ generationId, accountId: attribution.principal.accountId });
       return;
     }
-    await homes.store(endEvent(this.#beginning, { ...end, endedAtMs: clock.nowMs() }), attribution.span);
+    await eventStore.store(endEvent(this.#beginning, { ...end, endedAtMs: clock.nowMs() }), attribution.span);
   }
 }
 

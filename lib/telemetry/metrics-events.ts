@@ -1,12 +1,12 @@
 import type { EventConsumer } from "../events/batch-consumer.ts";
-import type { PublisherFigures } from "../events/publisher.ts";
+import type { SendQueueFigures } from "../events/send-queue.ts";
 import type { Figure, Metrics, Reading } from "./metrics.ts";
 
 type PublisherFigure = readonly [
   kind: Figure["kind"],
   name: string,
   help: string,
-  read: (now: PublisherFigures) => number,
+  read: (now: SendQueueFigures) => number,
 ];
 
 const publisherFigures: readonly PublisherFigure[] = [
@@ -35,7 +35,7 @@ const publisherFigures: readonly PublisherFigure[] = [
 ];
 
 /** Tells how the events of a service, such as `speech`, get onto the bus. */
-export function watchPublisher(metrics: Metrics, service: string, figures: () => PublisherFigures): void {
+export function watchPublisher(metrics: Metrics, service: string, figures: () => SendQueueFigures): void {
   for (const [kind, name, help, read] of publisherFigures) {
     metrics.observe({
       name: `media_gateway_publisher_${name}`,

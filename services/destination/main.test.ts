@@ -19,6 +19,7 @@ import {
 } from "../../test/support/destination-server.ts";
 import { needKafka } from "../../test/support/kafka.ts";
 import { type KafkaBroker, startKafkaBroker } from "../../test/support/kafka-broker.ts";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { usageEvent } from "../../test/support/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { destinationMigrations } from "./migrations.ts";
@@ -117,7 +118,7 @@ async function sendEvents(bus: Bus, count: number): Promise<string[]> {
   const { accountId } = account;
   const events = names.map((eventId) => usageEvent({ eventId, accountId, ended: Date.now() }));
   const messages = events.map((event) => toEventMessage(event));
-  await bus.send(generationEventsTopic, messages, soon());
+  await sendMessages(bus, generationEventsTopic, messages, soon());
   return names;
 }
 

@@ -8,6 +8,7 @@ import { type Child, startChild } from "../../test/support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { needKafka } from "../../test/support/kafka.ts";
 import { type KafkaBroker, startKafkaBroker } from "../../test/support/kafka-broker.ts";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { usageEvent } from "../../test/support/usage-events.ts";
 import {
   startTestUsageServer,
@@ -90,7 +91,7 @@ async function startBroker(retentionMs: number) {
   const events = ["gen-tts-1", "gen-tts-2"].map((eventId) =>
     usageEvent({ eventId, accountId: account.accountId, ended: Date.now() }),
   );
-  await bus.send(generationEventsTopic, events.map(toEventMessage), signal);
+  await sendMessages(bus, generationEventsTopic, events.map(toEventMessage), signal);
   await bus.close();
   return { broker, env: { KAFKA_BROKERS: broker.brokers.join(",") } };
 }

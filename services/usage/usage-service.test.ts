@@ -17,6 +17,7 @@ import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { awayBus } from "../../test/support/away-bus.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { sendMessages } from "../../test/support/send-messages.ts";
 import { testUuid, type UsageEventInit, usageEvent } from "../../test/support/usage-events.ts";
 import {
   startTestUsageServer,
@@ -89,7 +90,7 @@ describe("events on the bus", () => {
   }
 
   async function send(...events: readonly GenerationEvent[]) {
-    await bus.send(generationEventsTopic, events.map(toEventMessage), AbortSignal.timeout(10_000));
+    await sendMessages(bus, generationEventsTopic, events.map(toEventMessage), AbortSignal.timeout(10_000));
   }
 
   async function requests() {

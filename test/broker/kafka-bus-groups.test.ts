@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { needKafka, testKafka } from "../support/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka-broker.ts";
 import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
+import { sendMessages } from "../support/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
@@ -24,7 +25,8 @@ test("a member lives while its handler runs, is told when another comes, and wha
   const topic = await stage.makeTopic();
   const group = `group.${randomUUID()}`;
   const [one, two] = [stage.open({ sessionTimeoutMs }), stage.open({ sessionTimeoutMs })];
-  await one.send(
+  await sendMessages(
+    one,
     topic,
     ["a", "b", "c", "d"].map((text) => textMessage("k", text)),
     AbortSignal.timeout(kafkaPatienceMs),
@@ -60,7 +62,8 @@ test("a member that leaves while it joins holds no partition", async () => {
   const bus = stage.open({ sessionTimeoutMs });
   const texts = Array.from({ length: 40 }, (_, index) => String(index));
   const sendAll = () =>
-    bus.send(
+    sendMessages(
+      bus,
       topic,
       texts.map((text) => textMessage(`key ${text}`, text)),
       AbortSignal.timeout(kafkaPatienceMs),
@@ -103,11 +106,11 @@ test("a topic that is made after its consumer is found", async () => {
   const topic = `topic.${randomUUID()}`;
   const reader = stage.read(bus, { topic });
   await expect(
-    bus.send(topic, [textMessage("k", "too early")], AbortSignal.timeout(kafkaPatienceMs)),
+    sendMessages(bus, topic, [textMessage("k", "too early")], AbortSignal.timeout(kafkaPatienceMs)),
   ).rejects.toThrow("UNKNOWN_TOPIC_OR_PARTITION");
   const settings = { name: topic, partitions: 2, replication: 1, retentionMs: 3_600_000 };
   await bus.ensureTopics([settings], AbortSignal.timeout(kafkaPatienceMs));
-  await bus.send(topic, [textMessage("k", "in time")], AbortSignal.timeout(kafkaPatienceMs));
+  await sendMessages(bus, topic, [textMessage("k", "in time")], AbortSignal.timeout(kafkaPatienceMs));
   await waitUntil(() => reader.messages.length > 0, patience);
   expect(reader.texts()).toEqual({ k: ["in time"] });
 });

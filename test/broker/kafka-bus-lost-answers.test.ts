@@ -3,6 +3,7 @@ import { needKafka } from "../support/kafka.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
 import { type KafkaProxy, startKafkaProxy } from "../support/kafka-proxy.ts";
 import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
+import { sendMessages } from "../support/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
@@ -43,7 +44,7 @@ test("whatever answers get lost, nothing that was confirmed is, and each key kee
     confirmed[key] = texts;
     for (let index = 0; index < 12; index += 1) {
       const text = `${key}: ${index}`;
-      await bus.send(topic, [textMessage(key, text)], AbortSignal.timeout(kafkaPatienceMs));
+      await sendMessages(bus, topic, [textMessage(key, text)], AbortSignal.timeout(kafkaPatienceMs));
       texts.push(text);
     }
   };
@@ -65,7 +66,7 @@ test.for([
   const topic = await stage.makeTopic();
   const bus = stage.open();
   const send = (text: string) =>
-    bus.send(topic, [textMessage("k", text)], AbortSignal.timeout(kafkaPatienceMs));
+    sendMessages(bus, topic, [textMessage("k", text)], AbortSignal.timeout(kafkaPatienceMs));
   await send("before");
   let errors = 0;
   proxy.decide(() => {
@@ -85,7 +86,8 @@ test("a send that Kafka refuses in part leaves nothing behind that swallows the 
   const bus = stage.open();
   const keys = ["ann", "ben", "cid", "dora", "eve", "finn"];
   const send = (text: string) =>
-    bus.send(
+    sendMessages(
+      bus,
       topic,
       keys.map((key) => textMessage(key, text)),
       AbortSignal.timeout(kafkaPatienceMs),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { needKafka } from "../support/kafka.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
 import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
+import { sendMessages } from "../support/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
@@ -30,9 +31,9 @@ test("a broker that is absent is waited for, and what nobody waits for any more 
   await broker.kill();
   const bus = stage.open(quickDeath);
   const reader = stage.read(bus, { topic });
-  const sent = bus.send(topic, [textMessage("k", "patient")], AbortSignal.timeout(kafkaTimeoutMs));
+  const sent = sendMessages(bus, topic, [textMessage("k", "patient")], AbortSignal.timeout(kafkaTimeoutMs));
   const given = new AbortController();
-  const hasty = bus.send(topic, [textMessage("k", "hasty")], given.signal);
+  const hasty = sendMessages(bus, topic, [textMessage("k", "hasty")], given.signal);
   const reason = new Error("no time");
   given.abort(reason);
   await expect(hasty).rejects.toBe(reason);
@@ -53,11 +54,11 @@ test("a broker that is absent is waited for, and what nobody waits for any more 
 test("a send that is given up under way rejects at once and lands before the next, if at all", async () => {
   const topic = await stage.makeTopic();
   const bus = stage.open(quickDeath);
-  await bus.send(topic, [textMessage("k", "first")], AbortSignal.timeout(kafkaPatienceMs));
+  await sendMessages(bus, topic, [textMessage("k", "first")], AbortSignal.timeout(kafkaPatienceMs));
   await broker.kill();
   const given = new AbortController();
-  const underWay = bus.send(topic, [textMessage("k", "given up")], given.signal);
-  const next = bus.send(topic, [textMessage("k", "next")], AbortSignal.timeout(kafkaTimeoutMs));
+  const underWay = sendMessages(bus, topic, [textMessage("k", "given up")], given.signal);
+  const next = sendMessages(bus, topic, [textMessage("k", "next")], AbortSignal.timeout(kafkaTimeoutMs));
   const reason = new Error("no time");
   given.abort(reason);
   await expect(underWay).rejects.toBe(reason);
@@ -80,7 +81,7 @@ test("a broker killed with -9 under sends loses nothing that was confirmed", asy
       const text = `${key}: ${index}`;
       // The outcome of a send that was given up is unknown: it is sent again, as a publisher does.
       for (let done = false; !done; ) {
-        const send = bus.send(topic, [textMessage(key, text)], AbortSignal.timeout(2000));
+        const send = sendMessages(bus, topic, [textMessage(key, text)], AbortSignal.timeout(2000));
         done = await send.then(
           () => true,
           () => false,

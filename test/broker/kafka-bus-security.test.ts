@@ -8,6 +8,7 @@ import { needKafka, type SecuredKafkaAddresses, testKafka } from "../support/kaf
 import { kafkaUnavailable } from "../support/kafka-broker.ts";
 import { kafkaUsers } from "../support/kafka-properties.ts";
 import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
+import { sendMessages } from "../support/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
@@ -53,7 +54,7 @@ describe("a name and a password", () => {
   test.for(["plain", "scram-sha-256", "scram-sha-512"] as const)("let in by %s", async (mechanism) => {
     const bus = openAs("service", kafkaUsers.service, mechanism);
     const key = randomUUID();
-    await bus.send(topic, [textMessage(key, "let in")], AbortSignal.timeout(kafkaPatienceMs));
+    await sendMessages(bus, topic, [textMessage(key, "let in")], AbortSignal.timeout(kafkaPatienceMs));
     const reader = stage.read(bus, { topic });
     await waitUntil(() => reader.texts()[key], { timeoutMs: kafkaPatienceMs });
     await reader.consumer.leave();
@@ -65,7 +66,7 @@ describe("a name and a password", () => {
     async (mechanism) => {
       const bus = openAs("service", "wrong-secret", mechanism);
       const given = new AbortController();
-      const sent = bus.send(topic, [textMessage("k", "v")], given.signal);
+      const sent = sendMessages(bus, topic, [textMessage("k", "v")], given.signal);
       await waitUntil(() => lines.some((line) => /takes no messages.*|authentication/i.test(line)), {
         timeoutMs: kafkaPatienceMs,
       });
@@ -82,7 +83,7 @@ describe("a name and a password", () => {
 
 test("who may not write is refused for good", async () => {
   const bus = openAs("guest", kafkaUsers.guest, "scram-sha-512");
-  const sent = bus.send(topic, [textMessage("k", "v")], AbortSignal.timeout(kafkaPatienceMs));
+  const sent = sendMessages(bus, topic, [textMessage("k", "v")], AbortSignal.timeout(kafkaPatienceMs));
   await expect(sent).rejects.toBeInstanceOf(PublishError);
   await expect(sent).rejects.toThrow("AUTHORIZATION_FAILED");
 });

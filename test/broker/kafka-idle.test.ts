@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { needKafka, testKafka } from "../support/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka-broker.ts";
 import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
+import { sendMessages } from "../support/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
@@ -22,12 +23,17 @@ test("connections that are used set no timers in the past, which come back at on
   const topic = await stage.makeTopic();
   const bus = stage.open();
   const reader = stage.read(bus, { topic });
-  await bus.send(topic, [textMessage("k", "a")], AbortSignal.timeout(kafkaPatienceMs));
+  await sendMessages(bus, topic, [textMessage("k", "a")], AbortSignal.timeout(kafkaPatienceMs));
   await waitUntil(() => reader.messages.length === 1, patience);
   const timers = vi.spyOn(globalThis, "setTimeout");
   onTestFinished(() => timers.mockRestore());
   for (let round = 0; round < 5; round++) {
-    await bus.send(topic, [textMessage("k", `round ${round}`)], AbortSignal.timeout(kafkaPatienceMs));
+    await sendMessages(
+      bus,
+      topic,
+      [textMessage("k", `round ${round}`)],
+      AbortSignal.timeout(kafkaPatienceMs),
+    );
     await waitUntil(() => reader.messages.length === round + 2, patience);
   }
   expect(timers.mock.calls.filter(([, delayMs]) => Number(delayMs) < 0)).toEqual([]);

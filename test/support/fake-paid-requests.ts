@@ -52,7 +52,7 @@ export class FakePaidRequests implements PaidRequests {
     },
   };
 
-  get homes(): PaidRequests["homes"] {
+  get eventStore(): PaidRequests["eventStore"] {
     return {
       hasRoom: this.hasRoom,
       store: (event) => {

@@ -25,7 +25,7 @@ export function createKafkaBus(options: KafkaBusOptions): KafkaBus {
   const { log, sessionTimeoutMs = defaultSessionTimeoutMs } = options;
   const openClient = (own: Partial<KafkaClientOptions> = {}) => createKafkaClient({ ...options, ...own });
   const client = openClient();
-  const sender = new KafkaSender(client, log);
+  const sender = new KafkaSender(client);
   return {
     system: "kafka",
     send: (topic, messages, signal) => sender.send(topic, messages, signal),

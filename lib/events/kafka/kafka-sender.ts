@@ -5,22 +5,16 @@
  *    another that ran meanwhile would get the same numbers, be taken for a copy and be lost.
  * 2. For the same reason a producer that has failed once is thrown away: its successor has a new id and starts at zero.
  *    It also cures producers that are out of sequence, fenced or forgotten.
- * 3. What a send's answer does not name is sent again: when a partition moves to a broker that has answered already,
- *    kafkajs leaves its messages out and resolves.
+ * 3. A send whose answer does not name every partition has failed: when a partition moves to a broker that has answered
+ *    already, kafkajs leaves its messages out and resolves.
  * 4. kafkajs can't be interrupted: when a signal fires the caller knows at once, and the next send waits until the try
  *    under way has ended, so that it lands behind it.
  */
 import { type Kafka, type Message, Partitioners, type Producer, type RecordMetadata } from "kafkajs";
-import type { Log } from "../../runtime/log.ts";
 import { type OutgoingMessage, PublishError } from "../bus.ts";
-import { RetryPause } from "../retry-pause.ts";
 import { withLimit } from "../with-limit.ts";
 import { briefRetry, kafkaErrorTypes } from "./kafka-client.ts";
 
-/** Brokers take 1 MiB for each partition of a request unless told otherwise, batch and headers included. */
-const maxRequestBytes = 768 * 1024;
-const maxRequestMessages = 1000;
-const maxWaitingSends = 1000;
 /** After so long kafkajs has lost its way: its own retries and timeouts end before. */
 const stuckAfterMs = 60_000;
 const closeTimeoutMs = 5000;
@@ -41,131 +35,71 @@ const topicRefusals = new Set([
   "TOPIC_AUTHORIZATION_FAILED",
   "CLUSTER_AUTHORIZATION_FAILED",
 ]);
-/** So many tries in a row, each with what the brokers know then, make such a refusal final. */
-const triesOfTopicRefusal = 5;
+/** So many in a row for a topic, each with what the brokers know then, make such a refusal final. */
+const finalTopicRefusals = 5;
 
-interface Job {
-  readonly topic: string;
-  readonly messages: readonly OutgoingMessage[];
-  readonly signal: AbortSignal;
-  readonly done: PromiseWithResolvers<void>;
-}
-
-/** The sends of one client, in the order in which they were asked for. */
+/** The sends of one client, one after another. */
 export class KafkaSender {
   readonly #client: Kafka;
-  readonly #log: Log;
   readonly #closing = new AbortController();
-  #waiting: Job[] = [];
-  #running: Promise<void> | undefined;
+  /** Topic refusals in a row, by topic. */
+  readonly #refusals = new Map<string, number>();
+  #lastSend: Promise<unknown> = Promise.resolve();
   #producer: PinnedProducer | undefined;
-  #away = false;
 
-  constructor(client: Kafka, log: Log) {
+  constructor(client: Kafka) {
     this.#client = client;
-    this.#log = log;
   }
 
   /** See Bus.send. */
   async send(topic: string, messages: readonly OutgoingMessage[], signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    this.#closing.signal.throwIfAborted();
     if (messages.length === 0) return;
-    if (this.#waiting.length >= maxWaitingSends) throw new Error("too many sends wait for Kafka");
-    const job = { topic, messages, signal, done: Promise.withResolvers<void>() };
-    this.#waiting.push(job);
-    this.#running ??= this.#runAll();
-    try {
-      await withLimit(job.done.promise, { signal });
-    } finally {
-      this.#waiting = this.#waiting.filter((other) => other !== job);
-    }
+    const given = AbortSignal.any([signal, this.#closing.signal]);
+    const sent = this.#lastSend.then(() => {
+      given.throwIfAborted();
+      return this.#send(topic, messages);
+    });
+    this.#lastSend = sent.catch(() => undefined);
+    await withLimit(sent, { signal: given });
   }
 
-  /** Gives up what waits, lets the try under way end for a moment, and disconnects. */
+  /** Gives up what waits, lets the send under way end for a moment, and disconnects. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("the bus was closed"));
-    for (const { done } of this.#waiting.splice(0)) done.reject(this.#closing.signal.reason);
-    const ended = (this.#running ?? Promise.resolve()).then(() => this.#producer?.disconnect());
+    const ended = this.#lastSend.then(() => this.#producer?.disconnect());
     await withLimit(ended, { timeoutMs: closeTimeoutMs }).catch(() => this.#dropProducer());
   }
 
-  async #runAll(): Promise<void> {
-    for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift()) {
-      await this.#run(job).then(job.done.resolve, job.done.reject);
+  async #send(topic: string, messages: readonly OutgoingMessage[]): Promise<void> {
+    try {
+      this.#producer ??= await PinnedProducer.connect(this.#client);
+      await withLimit(this.#producer.send(topic, messages), { timeoutMs: stuckAfterMs });
+      this.#refusals.delete(topic);
+    } catch (thrown) {
+      this.#dropProducer();
+      const types = kafkaErrorTypes(thrown);
+      if (!this.#isFinal(topic, types)) throw thrown;
+      throw new PublishError(`Kafka refuses messages for ${topic}: ${types.at(-1)}`, { cause: thrown });
     }
-    this.#running = undefined;
   }
 
-  async #run({ topic, messages, signal }: Job): Promise<void> {
-    const given = AbortSignal.any([signal, this.#closing.signal]);
-    for (const part of inRequests(messages)) await this.#sendUntilTaken(topic, part, given);
-  }
-
-  async #sendUntilTaken(topic: string, messages: readonly OutgoingMessage[], signal: AbortSignal) {
-    const pause = new RetryPause(100, 2000);
-    let left = messages;
-    let refusals = 0;
-    while (left.length > 0) {
-      signal.throwIfAborted();
-      try {
-        this.#producer ??= await PinnedProducer.connect(this.#client);
-        left = await withLimit(this.#producer.send(topic, left), { timeoutMs: stuckAfterMs });
-        if (left.length > 0) throw new Error("Kafka did not confirm all messages of a send");
-        this.#isBack();
-      } catch (thrown) {
-        this.#dropProducer();
-        const types = kafkaErrorTypes(thrown);
-        refusals = types.some((type) => topicRefusals.has(type)) ? refusals + 1 : 0;
-        const isFinal = types.some((type) => messageRefusals.has(type)) || refusals >= triesOfTopicRefusal;
-        if (isFinal)
-          throw new PublishError(`Kafka refuses messages for ${topic}: ${types.at(-1)}`, { cause: thrown });
-        this.#isAway(thrown);
-        await pause.wait(signal);
-      }
+  #isFinal(topic: string, types: readonly string[]): boolean {
+    if (!types.some((type) => topicRefusals.has(type))) {
+      this.#refusals.delete(topic);
+      return types.some((type) => messageRefusals.has(type));
     }
+    const refusals = (this.#refusals.get(topic) ?? 0) + 1;
+    this.#refusals.set(topic, refusals);
+    return refusals >= finalTopicRefusals;
   }
 
   #dropProducer(): void {
     this.#producer?.disconnect().catch(() => undefined);
     this.#producer = undefined;
   }
-
-  #isAway(thrown: unknown): void {
-    if (!this.#away) this.#log.warn({ err: thrown }, "Kafka takes no messages; sends are tried again");
-    this.#away = true;
-  }
-
-  #isBack(): void {
-    if (this.#away) this.#log.info("Kafka takes messages again");
-    this.#away = false;
-  }
 }
 
-/** Messages in their order, in parts that go into one request. A message that is too large makes a part of its own. */
-function inRequests(messages: readonly OutgoingMessage[]): readonly (readonly OutgoingMessage[])[] {
-  const parts: OutgoingMessage[][] = [];
-  let bytes = 0;
-  for (const message of messages) {
-    const size = sizeOf(message);
-    const part = parts.at(-1);
-    bytes += size;
-    if (part !== undefined && bytes <= maxRequestBytes && part.length < maxRequestMessages) {
-      part.push(message);
-      continue;
-    }
-    parts.push([message]);
-    bytes = size;
-  }
-  return parts;
-}
-
-function sizeOf({ key, value, headers = {} }: OutgoingMessage): number {
-  const texts = [key, ...Object.entries(headers).flat()];
-  return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 5, value.length + 32);
-}
-
-/** A connected producer that places each message once, however often kafkajs tries, and tells what was left out. */
+/** A connected producer that places each message once, however often kafkajs tries, and sees what was left out. */
 class PinnedProducer {
   readonly #places = new WeakMap<Message, number>();
   readonly #producer: Producer;
@@ -201,8 +135,8 @@ class PinnedProducer {
     return pinned;
   }
 
-  /** Resolves with the messages that the brokers did not confirm. */
-  async send(topic: string, given: readonly OutgoingMessage[]): Promise<readonly OutgoingMessage[]> {
+  /** Rejects when the brokers did not confirm all of them. */
+  async send(topic: string, given: readonly OutgoingMessage[]): Promise<void> {
     const messages = given.map(toKafkaMessage);
     const records: readonly RecordMetadata[] = await this.#producer.send({
       topic,
@@ -210,11 +144,9 @@ class PinnedProducer {
       acks: -1,
       timeout: appendTimeoutMs,
     });
-    const confirmed = new Set(records.map(({ partition }) => partition));
-    return given.filter((_, index) => {
-      const place = this.#places.get(messages[index] as Message);
-      return place === undefined || !confirmed.has(place);
-    });
+    const confirmed = new Set<number | undefined>(records.map(({ partition }) => partition));
+    if (messages.every((message) => confirmed.has(this.#places.get(message)))) return;
+    throw new Error("Kafka did not confirm all messages of a send");
   }
 
   disconnect(): Promise<void> {

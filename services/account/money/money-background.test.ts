@@ -21,6 +21,7 @@ import {
   settlementOptions,
   startMoneyDatabase,
 } from "../../../test/support/account-money.ts";
+import { sendMessages } from "../../../test/support/send-messages.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { reserveCredit } from "./holds.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
@@ -89,7 +90,7 @@ function tell(id: string, cost: bigint) {
 }
 
 function publish(...events: Parameters<typeof toEventMessage>[0][]): Promise<void> {
-  return bus.send(generationEventsTopic, events.map(toEventMessage), AbortSignal.timeout(10_000));
+  return sendMessages(bus, generationEventsTopic, events.map(toEventMessage), AbortSignal.timeout(10_000));
 }
 
 async function holdOf(id: string) {

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { type Bus, PublishError } from "../../../lib/events/bus.ts";
+import { sendAll } from "../../../lib/events/send-all.ts";
 import { generationEventsTopic } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { AccountDatabase } from "../store.ts";
@@ -41,8 +42,6 @@ interface DueRow {
 
 const defaultBatchSize = 256;
 const defaultSendTimeoutMs = 5000;
-/** What a broker takes at once by default is 1 MiB. */
-const maxSendBytes = 512 * 1024;
 /** Longest interval, unless the first is longer. */
 const maxIntervalMs = 3_600_000;
 const retryMs = 5000;
@@ -52,16 +51,27 @@ const retryMs = 5000;
  * rows back, and when the database is.
  */
 export async function publishDue(options: PublishDueOptions, signal: AbortSignal): Promise<boolean> {
-  const { batchSize = defaultBatchSize, sendTimeoutMs = defaultSendTimeoutMs } = options;
+  const { bus, log, batchSize = defaultBatchSize, sendTimeoutMs = defaultSendTimeoutMs } = options;
   const rows = await claim(options, batchSize);
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(sendTimeoutMs)]);
-  try {
-    for (const group of groupsOf(rows)) await send(options, group, timeout);
-  } catch (thrown) {
-    await putBack(options, rows);
-    throw thrown;
+  const messages = rows.map(({ account_id, event }) => ({ key: account_id, value: event }));
+  const outcomes = await sendAll({ bus, topic: generationEventsTopic, log }, messages, timeout);
+  const unsent = rows.filter((row, index) => !isDone(options, row, outcomes[index]));
+  if (unsent.length > 0) {
+    await putBack(options, unsent);
+    throw outcomes[rows.indexOf(unsent[0] as DueRow)];
   }
   return rows.length === batchSize;
+}
+
+/** Counts what was published, and what never will be; false for what was given up. */
+function isDone({ counters, log }: PublishDueOptions, { id, state }: DueRow, failure: unknown): boolean {
+  if (failure === undefined) counters[state === "open" ? "publishedLost" : "publishedUnseen"] += 1;
+  else if (failure instanceof PublishError) {
+    counters.unpublishable += 1;
+    log.error({ err: failure, generation_id: id }, "the topic takes no event of this hold");
+  } else return false;
+  return true;
 }
 
 async function claim(options: PublishDueOptions, batchSize: number): Promise<readonly DueRow[]> {
@@ -76,41 +86,6 @@ async function claim(options: PublishDueOptions, batchSize: number): Promise<rea
     FROM due WHERE hold.id = due.id
     RETURNING hold.id, account_id, state, event`.execute(database);
   return rows;
-}
-
-/** Rows that one message to a broker can hold. */
-function groupsOf(rows: readonly DueRow[]): DueRow[][] {
-  const groups: DueRow[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const row of rows) {
-    bytes += row.event.length;
-    if (bytes > maxSendBytes) {
-      groups.push([]);
-      bytes = row.event.length;
-    }
-    groups.at(-1)?.push(row);
-  }
-  return groups;
-}
-
-/** Sends events; one that the topic will never take is found by halving, told and left to its next time. */
-async function send(options: PublishDueOptions, rows: readonly DueRow[], signal: AbortSignal): Promise<void> {
-  const { bus, counters, log } = options;
-  const messages = rows.map(({ account_id, event }) => ({ key: account_id, value: event }));
-  try {
-    await bus.send(generationEventsTopic, messages, signal);
-    for (const { state } of rows) counters[state === "open" ? "publishedLost" : "publishedUnseen"] += 1;
-  } catch (thrown) {
-    if (!(thrown instanceof PublishError)) throw thrown;
-    if (rows.length === 1) {
-      counters.unpublishable += 1;
-      log.error({ err: thrown, generation_id: rows[0]?.id }, "the topic takes no event of this hold");
-      return;
-    }
-    const half = Math.ceil(rows.length / 2);
-    await send(options, rows.slice(0, half), signal);
-    await send(options, rows.slice(half), signal);
-  }
 }
 
 /** Rows that were closed meanwhile, or are due for something new, stay as they are. */

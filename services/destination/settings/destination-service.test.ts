@@ -25,6 +25,7 @@ import {
   type TestDestinationServer,
 } from "../../../test/support/destination-server.ts";
 import { plainTypes } from "../../../test/support/destination-type.ts";
+import { sendMessages } from "../../../test/support/send-messages.ts";
 import { lostEvent, testUuid, type UsageEventInit, usageEvent } from "../../../test/support/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { openReceivers } from "../delivery/receivers.ts";
@@ -124,7 +125,8 @@ describe("events on the bus", () => {
     usageEvent({ accountId: account.accountId, ended: Date.now(), ...init });
 
   async function send(...events: readonly GenerationEvent[]) {
-    await bus.send(
+    await sendMessages(
+      bus,
       generationEventsTopic,
       events.map((event) => toEventMessage(event)),
       AbortSignal.timeout(10_000),

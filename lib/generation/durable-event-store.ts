@@ -1,23 +1,29 @@
 /**
- * The two durable homes of an event: the bus and account.
+ * Where the events of ended requests become durable: on the bus and at account.
  *
  * 1. Both are told at once and each is told again until it has answered; whichever answers first has made the event safe.
- * 2. An event that is nowhere safe yet is never dropped; where it is safe in one home, the other may be given up: account
+ * 2. An event that is nowhere safe yet is never dropped; where it is safe at one, the other may be given up: account
  *    publishes what it has not met on the bus, and settles what it meets there.
  * 3. When too much is waiting, `hasRoom` says so, and new requests must be refused.
  */
 import { SettleOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
-import type { EventPublisher } from "../events/publisher.ts";
+import { type Bus, PublishError } from "../events/bus.ts";
+import { toEventMessage } from "../events/event-message.ts";
+import { beginSending, withTrace } from "../events/message-spans.ts";
+import { LetGoError, type QueuedMessage, SendQueue, type SendQueueFigures } from "../events/send-queue.ts";
+import { generationEventsTopic } from "../events/topics.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
 import type { AccountHolds } from "./account-holds.ts";
 
-/** What homes are made of. */
-export interface EventHomesOptions {
-  readonly publisher: EventPublisher;
+/** What a store is made of. */
+export interface DurableEventStoreOptions {
+  readonly bus: Pick<Bus, "send" | "system">;
   readonly holds: Pick<AccountHolds, "settle" | "pendingReleases">;
   readonly log: Log;
+  readonly clock?: Clock;
   /** Longest that `store` waits for a confirmation, milliseconds. */
   readonly waitMs: number;
   /** No more room from so many events on that account has not answered for; 20,000 unless given. */
@@ -29,19 +35,22 @@ export interface EventHomesOptions {
 const defaultMaxUnsettled = 20_000;
 
 /** Where this process's events go. */
-export class EventHomes {
-  readonly #options: EventHomesOptions;
+export class DurableEventStore {
+  readonly #options: DurableEventStoreOptions;
+  readonly #queue: SendQueue;
   readonly #unsafe = new Set<Promise<void>>();
   #unsettled = 0;
 
-  constructor(options: EventHomesOptions) {
+  constructor(options: DurableEventStoreOptions) {
+    const { bus, log, clock = systemClock } = options;
     this.#options = options;
+    this.#queue = new SendQueue({ bus, topic: generationEventsTopic, log, clock });
   }
 
   /** Whether there is memory for another request's event. */
   get hasRoom(): boolean {
-    const { publisher, holds, maxUnsettled = defaultMaxUnsettled } = this.#options;
-    return publisher.hasRoom && this.#unsettled + holds.pendingReleases < maxUnsettled;
+    const { holds, maxUnsettled = defaultMaxUnsettled } = this.#options;
+    return this.#queue.hasRoom && this.#unsettled + holds.pendingReleases < maxUnsettled;
   }
 
   /** Events that account has not answered for yet. */
@@ -49,28 +58,54 @@ export class EventHomes {
     return this.#unsettled;
   }
 
+  /** Of the events on their way to the bus. */
+  get publisherFigures(): SendQueueFigures {
+    return this.#queue.figures;
+  }
+
   /**
-   * Stores an event in both homes and resolves when the first has it, or after `waitMs`: true when it is safe by then.
+   * Stores an event in both places and resolves when the first has it, or after `waitMs`: true when it is safe by then.
    * It is stored in the background all the same. Call once for each event.
    */
   async store(event: GenerationEvent, span: Span = silentSpan): Promise<boolean> {
     this.#options.onEvent?.(event);
-    const publication = this.#options.publisher.publish(event, span);
-    const settled = this.#settle(event, span).then(publication.hasOtherHome);
-    const safe = Promise.any([publication.confirmed, settled]);
+    const queued = this.#publish(event, span);
+    const settled = this.#settle(event, span).then(queued.isKeptElsewhere);
+    const safe = Promise.any([queued.confirmed, settled]);
     const tracked = safe.catch((thrown: unknown) => {
-      this.#options.log.error({ err: thrown, generation_id: event.eventId }, "event has no home");
+      this.#options.log.error({ err: thrown, generation_id: event.eventId }, "event could not be stored");
     });
     this.#unsafe.add(tracked);
     void tracked.then(() => this.#unsafe.delete(tracked));
     return within(safe, this.#options.waitMs);
   }
 
-  /** Resolves when every event is safe in one home and none waits for the bus, or after `timeoutMs`. */
+  /** Resolves when every event is safe in one place and none waits for the bus, or after `timeoutMs`. */
   async flush(timeoutMs: number): Promise<void> {
     const byMs = performance.now() + timeoutMs;
     await within(Promise.all(this.#unsafe), timeoutMs);
-    await this.#options.publisher.flush(Math.max(0, Math.min(byMs - performance.now(), longestBusWaitMs)));
+    await this.#queue.flush(Math.max(0, Math.min(byMs - performance.now(), longestBusWaitMs)));
+  }
+
+  /** Gives up what still waits for the bus. */
+  close(): void {
+    this.#queue.close();
+  }
+
+  /** Consumers go on with the span of the event's way. */
+  #publish(event: GenerationEvent, parent: Span): QueuedMessage {
+    const span = beginSending(parent, this.#options.bus, event);
+    const queued = this.#queue.add(withTrace(toEventMessage(event), span));
+    queued.confirmed.then(
+      () => span.end(),
+      (thrown: unknown) => {
+        span.end(failureOf(thrown));
+        if (!(thrown instanceof PublishError)) return;
+        const fields = { err: thrown, generation_id: event.eventId };
+        this.#options.log.error(fields, "event can't be published and is left out");
+      },
+    );
+    return queued;
   }
 
   async #settle(event: GenerationEvent, span: Span): Promise<void> {
@@ -88,6 +123,11 @@ export class EventHomes {
 
 /** What an event that account holds may still wait for the bus when its process stops, milliseconds. */
 const longestBusWaitMs = 2000;
+
+function failureOf(thrown: unknown): string {
+  if (thrown instanceof PublishError) return "refused";
+  return thrown instanceof LetGoError ? "let_go" : "given_up";
+}
 
 async function within(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();

@@ -242,6 +242,11 @@ describe("what reaches far", () => {
     }
   });
 
+  it("stands on nothing of the scene in a cut-out: a train without its railway", async () => {
+    const columns = await columnsOf({ prompt: "a train" });
+    expect([columns[0], columns.at(-1)]).toEqual([0, 0]);
+  });
+
   it.each(["1", "2"])("fades away before its end: the light of a lighthouse (seed %s)", async (seed) => {
     const size = { width: 2_400, height: 300 };
     const columns = await columnsOf({ prompt: "a lighthouse at night", seed, ...size });

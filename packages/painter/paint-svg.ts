@@ -1,5 +1,6 @@
 import { drawAbstract } from "./abstract/abstract.ts";
 import { Canvas } from "./canvas.ts";
+import { extentOf } from "./cast/actor.ts";
 import { castSubjects, drawActor, layerName } from "./cast/cast.ts";
 import type { PaletteColor } from "./color/grade.ts";
 import { Light } from "./color/light.ts";
@@ -40,7 +41,7 @@ const details = { low: 0.45, medium: 1, high: 1.7 } as const;
 export function paintSvg(request: PaintRequest): string {
   const stage = stageOf(request);
   if (!request.transparent) drawScene(stage);
-  else if (stage.reading.subjects.length > 0 && stage.setting.kind !== "abstract") drawCutOut(stage);
+  else if (stage.cutOut) drawCutOut(stage);
   else drawBadge(stage);
   if (request.look === "postcard") drawBorder(stage);
   const { width, height, zoom = 1, prompt } = request;
@@ -72,6 +73,7 @@ function stageOf(request: PaintRequest): Stage {
     detail: details[request.quality],
     sun,
     random,
+    cutOut: request.transparent && reading.subjects.length > 0 && setting.kind !== "abstract",
   };
 }
 
@@ -160,14 +162,10 @@ function drawCutOut(stage: Stage): void {
   const standing = { ...zone, kind: "ground" as const };
   const floats = (habitat: string) => habitat === "air" || habitat === "space" || habitat === "underwater";
   const actors = castSubjects(stage, ({ habitat }) => (floats(habitat) ? zone : standing));
-  const boxes = actors.map(({ drawing, x, y, scale, zone: { kind } }) => {
-    const [half, tall] = [(drawing.width * scale) / 2, drawing.height * scale];
-    return {
-      left: x - half,
-      right: x + half,
-      top: kind === "ground" ? y - tall : y - tall / 2,
-      bottom: kind === "ground" ? y + tall * 0.05 : y + tall / 2,
-    };
+  const boxes = actors.map((actor) => {
+    const box = extentOf(actor);
+    const shadow = actor.zone.kind === "ground" ? actor.y + actor.drawing.height * actor.scale * 0.05 : 0;
+    return { ...box, bottom: Math.max(box.bottom, shadow) };
   });
   const [left, right] = [
     Math.min(...boxes.map((box) => box.left)),

@@ -20,6 +20,8 @@ export interface Stage {
   /** The sun or moon. */
   readonly sun: { readonly x: number; readonly y: number; readonly radius: number };
   readonly random: Random;
+  /** The subjects are painted alone, on nothing. */
+  readonly cutOut: boolean;
 }
 
 /** The length of the shorter side. */
@@ -40,11 +42,17 @@ export function fade(stage: Stage, top: Lch, bottom: Lch, from: InkOptions = {},
   ]);
 }
 
-/** A fill that shines from its middle and is gone at its edge. */
-export function glow({ canvas }: Stage, color: string, strength: number): string {
-  return canvas.radial([
+/** A fill that shines from its middle (or its top) and is gone at its edge (or its foot). */
+export function glow(
+  { canvas }: Stage,
+  color: string,
+  strength: number,
+  from: "middle" | "top" = "middle",
+): string {
+  const stops = [
     { at: 0, color, opacity: strength },
-    { at: 0.45, color, opacity: strength * 0.42 },
+    { at: 0.45, color, opacity: strength * (from === "middle" ? 0.42 : 0.7) },
     { at: 1, color, opacity: 0 },
-  ]);
+  ];
+  return from === "middle" ? canvas.radial(stops) : canvas.linear(stops);
 }

@@ -19,7 +19,9 @@ export function brushFor(stage: Stage, drawing: Drawing, random: Random, colors:
     second: colors.second,
     depth: colors.depth ?? 0,
     leaves: leafColors(stage),
-    shine: (color, strength) => glow(stage, color, strength),
+    shine: (color, strength, from) => glow(stage, color, strength, from),
+    // On nothing there is no air that could shine: light stays near its lamp.
+    haloScale: stage.cutOut ? 0.5 : 1,
     winter: stage.setting.season === "winter" || stage.reading.weather.has("snow"),
   });
 }

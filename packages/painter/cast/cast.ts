@@ -6,7 +6,7 @@ import { ellipse, opacity, placed, rect } from "../shapes.ts";
 import { type Stage, shortSide } from "../stage.ts";
 import { type Drawing, isCentred, made } from "../subjects/drawing.ts";
 import { drawings } from "../subjects/drawings.ts";
-import type { Actor, Zone } from "./actor.ts";
+import { type Actor, extentOf, originOf, type Zone } from "./actor.ts";
 import { drawAfloat } from "./afloat.ts";
 import { brushFor } from "./brush-for.ts";
 import { scatter } from "./scatter.ts";
@@ -38,6 +38,7 @@ export function castSubjects(stage: Stage, zoneOf: (drawing: Drawing, subject: S
   }
   for (const actors of zones.values()) arrange(stage, random, actors);
   const placedActors = [...zones.values()].flat();
+  for (const actor of placedActors) keepInside(stage, actor);
   mountRiders(placedActors);
   for (const entry of scattered) placedActors.push(...scatter(stage, random, entry, placedActors));
   return placedActors.sort((a, b) => footOf(a, placedActors) - footOf(b, placedActors));
@@ -109,6 +110,17 @@ function inRows(random: Random, actors: readonly Actor[]): void {
 
 function widthOf({ drawing, scale }: Actor): number {
   return drawing.width * scale;
+}
+
+/** Moves an actor that reaches over a side of the picture back into it, or to the middle where it is too wide. */
+function keepInside({ width }: Stage, actor: Actor): void {
+  const { left, right } = extentOf(actor);
+  // As far as drawings may go beyond what they say.
+  const spare = (right - left) / 12;
+  const [over, under] = [spare - left, right + spare - width];
+  if (over > 0 && under > 0) actor.x += (over - under) / 2;
+  else if (over > 0) actor.x += over;
+  else if (under > 0) actor.x -= under;
 }
 
 /** Off the middle, away from the sun. */
@@ -201,7 +213,8 @@ function footOf(actor: Actor, actors: readonly Actor[]): number {
 /** The subjects as layers under their names. */
 export function drawCast(stage: Stage, actors: readonly Actor[]): void {
   for (const [index, actor] of actors.entries()) {
-    stage.canvas.layer(layerName(actor, index), drawActor(stage, actor, index));
+    const rails = actor.subject.name === "train" ? drawRails(stage, actor) : "";
+    stage.canvas.layer(layerName(actor, index), rails, drawActor(stage, actor, index));
   }
 }
 
@@ -215,21 +228,13 @@ export function drawActor(stage: Stage, actor: Actor, index: number): string {
   const { drawing, subject, zone, x, scale, flip, turn, color, second } = actor;
   const random = stage.random.fork(`actor/${subject.name}/${index}`);
   const markup = drawing.draw(brushFor(stage, drawing, random, { main: color, second }));
-  const rails = subject.name === "train" ? drawRails(stage, actor.y, scale) : "";
-  const image = rails + placed(markup, { x, y: originOf(actor), scale, flip, turn });
+  const image = placed(markup, { x, y: originOf(actor), scale, flip, turn });
   if (zone.kind === "water") return drawAfloat(stage, actor, markup);
   return zone.kind === "ground" && subject.carrier === undefined ? shadow(stage, actor) + image : image;
 }
 
-/** The y of a drawing's own origin: what usually flies may have to stand, and what stands may have to float. */
-function originOf({ drawing, zone, y, scale }: Actor): number {
-  const half = (drawing.height * scale) / 2;
-  if (zone.kind === "ground") return isCentred(drawing) ? y - half * 0.94 : y;
-  return zone.kind === "water" || isCentred(drawing) ? y : y + half;
-}
-
 /** A railway from side to side. */
-function drawRails({ width, light }: Stage, y: number, scale: number): string {
+function drawRails({ width, light }: Stage, { y, scale }: Actor): string {
   const ties: string[] = [];
   for (let x = 0; x < width; x += 26)
     ties.push(rect(x, y - 4 * scale, 15, 9 * scale, light.ink(made.bark), 2));

@@ -165,6 +165,7 @@ const tent: Drawing = {
   width: 130,
   height: 84,
   size: 0.24,
+  reach: { left: 13, right: 17 },
   colors: [made.orange, lch(0.66, 0.15, 40), made.teal],
   draw: (b) =>
     [

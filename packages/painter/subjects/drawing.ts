@@ -16,6 +16,14 @@ export type Habitat =
   | "table"
   | "studio";
 
+/** Distances from the sides of a box outwards; 0 unless given. */
+export interface Reach {
+  readonly left?: number;
+  readonly right?: number;
+  readonly top?: number;
+  readonly bottom?: number;
+}
+
 /** How to draw one thing. It stands on 0,0 and is `height` high; what flies or swims has its middle there. */
 export interface Drawing {
   readonly habitat: Habitat;
@@ -23,6 +31,8 @@ export interface Drawing {
   readonly height: number;
   /** Its height in a picture of which it is the only subject, as a part of the shorter side. */
   readonly size: number;
+  /** How far it is painted beyond that box, where this is more than a twelfth of it: smoke, strings, tails. */
+  readonly reach?: Reach;
   /** It stands, though its home is where others float. */
   readonly standing?: boolean;
   /** How it grows where there are many: flowers in a field, trees here and there. */
@@ -71,6 +81,9 @@ export const made = {
   fire: lch(0.76, 0.19, 50),
 } as const satisfies Readonly<Record<string, Lch>>;
 
+/** A fill that shines: from the middle of what it fills to its edge, or from its top to its foot. */
+type Shine = (color: string, strength: number, from?: "middle" | "top") => string;
+
 /** What a thing is drawn with: its colours under the light of the scene. */
 export class Brush {
   readonly random: Random;
@@ -83,7 +96,8 @@ export class Brush {
   readonly #second: Lch | undefined;
   readonly #light: Light;
   readonly #depth: number;
-  readonly #shine: (color: string, strength: number) => string;
+  readonly #shine: Shine;
+  readonly #haloScale: number;
 
   constructor(
     light: Light,
@@ -94,7 +108,9 @@ export class Brush {
       depth?: number;
       leaves: readonly Lch[];
       winter: boolean;
-      shine: (color: string, strength: number) => string;
+      shine: Shine;
+      /** How far halos reach, 0 to 1; 1 unless given. */
+      haloScale?: number;
     },
   ) {
     this.#light = light;
@@ -106,6 +122,7 @@ export class Brush {
     this.#second = look.second;
     this.#depth = look.depth ?? 0;
     this.#shine = look.shine;
+    this.#haloScale = look.haloScale ?? 1;
   }
 
   /** A material's colour, lighter or darker by an amount. */
@@ -133,7 +150,7 @@ export class Brush {
 
   /** Light around a lamp or flame, gone at its edge. */
   halo(x: number, y: number, radius: number, color: Lch, strength = 0.6): string {
-    return circle(x, y, radius, this.#shine(this.glow(color), strength));
+    return circle(x, y, radius * this.#haloScale, this.#shine(this.glow(color), strength));
   }
 
   /** Two beams of a turning lamp at x, y, the left one up and the right one down, gone at their ends. */
@@ -143,6 +160,11 @@ export class Brush {
       `M${x} ${y}L${x + side * reach} ${y + side * rise - half}V${y + side * rise + half}Z`;
     // One shape with the lamp in its middle, which is where the shine has its own.
     return path(beam(-1) + beam(1), this.#shine(this.glow(color), strength));
+  }
+
+  /** Light that falls through an outline, gone at its foot. */
+  ray(d: string, color: Lch, strength: number): string {
+    return path(d, this.#shine(this.glow(color), strength, "top"));
   }
 
   /** Glass with the lamp behind it lit or not. */

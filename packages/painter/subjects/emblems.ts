@@ -57,6 +57,7 @@ const crown: Drawing = {
   width: 140,
   height: 104,
   size: 0.42,
+  reach: { top: 11 },
   colors: [made.gold],
   draw: (b) =>
     [
@@ -86,6 +87,7 @@ const diamond: Drawing = {
   width: 130,
   height: 112,
   size: 0.46,
+  reach: { left: 24, right: 24 },
   colors: [lch(0.84, 0.1, 215), lch(0.75, 0.15, 330), lch(0.76, 0.14, 160)],
   draw: (b) =>
     [
@@ -107,6 +109,7 @@ const guitar: Drawing = {
   width: 90,
   height: 220,
   size: 0.68,
+  reach: { left: 10, right: 13 },
   colors: [lch(0.68, 0.13, 60), lch(0.55, 0.15, 32)],
   draw: (b) =>
     `<g transform="rotate(14 0 -60)">${[
@@ -153,6 +156,7 @@ const kite: Drawing = {
   width: 100,
   height: 150,
   size: 0.28,
+  reach: { bottom: 78 },
   colors: [made.red, made.orange, made.purple],
   draw: (b) =>
     [
@@ -178,6 +182,7 @@ const key: Drawing = {
   width: 160,
   height: 70,
   size: 0.26,
+  reach: { bottom: 14 },
   colors: [made.gold],
   draw: (b) =>
     `<g transform="translate(0 -34) rotate(-20)"><circle cx="-48" cy="0" r="24" fill="none" stroke="${b.own()}" stroke-width="13"/>${rect(-24, -6, 104, 12, b.own(), 3)}${rect(52, 4, 9, 20, b.own(-0.06))}${rect(68, 4, 9, 26, b.own(-0.06))}${rect(-24, 1, 104, 5, b.own(-0.1), 2)}</g>`,
@@ -269,6 +274,7 @@ const feather: Drawing = {
   width: 90,
   height: 160,
   size: 0.6,
+  reach: { right: 17 },
   colors: [lch(0.62, 0.12, 240), lch(0.7, 0.14, 340), made.white],
   draw: (b) =>
     `<g transform="rotate(18)">${path("M0 -158Q44 -110 28 -56L16 -62L22 -46L8 -34L12 -24L0 -16Z", b.own(-0.07))}${path("M0 -158Q-42 -104 -28 -48L-16 -54L-18 -36L-6 -30L0 -16Z", b.own())}${stroke("M0 -150V2", b.own(0.2), 3)}${stroke("M0 -120L20 -132M0 -98L26 -112M0 -76L24 -90M0 -104L-20 -118M0 -82L-26 -98M0 -60L-24 -74", b.own(0.12), 1.4)}</g>`,

@@ -100,6 +100,7 @@ const snowman: Drawing = {
   width: 100,
   height: 150,
   size: 0.44,
+  reach: { left: 10, right: 13 },
   colors: [made.snow],
   draw: (b) =>
     [

@@ -26,6 +26,7 @@ const lantern: Drawing = {
   width: 90,
   height: 130,
   size: 0.3,
+  reach: { bottom: 25 },
   colors: [lch(0.66, 0.2, 32), lch(0.8, 0.16, 65)],
   draw: (b) =>
     [

@@ -9,6 +9,7 @@ const cup: Drawing = {
   width: 120,
   height: 84,
   size: 0.28,
+  reach: { top: 60 },
   colors: glazes,
   draw: (b) =>
     [

@@ -50,6 +50,7 @@ const lighthouse: Drawing = {
   width: 90,
   height: 205,
   size: 0.5,
+  reach: { right: 32 },
   colors: [made.red, made.red, made.blue],
   draw: (b) => {
     return [

@@ -121,6 +121,7 @@ const train: Drawing = {
   width: 330,
   height: 110,
   size: 0.24,
+  reach: { top: 82 },
   colors: [lch(0.5, 0.15, 28), lch(0.45, 0.09, 255), lch(0.48, 0.1, 155)],
   draw: (b) => {
     const carriage = (x: number) =>

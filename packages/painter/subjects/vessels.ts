@@ -25,6 +25,7 @@ const ship: Drawing = {
   width: 250,
   height: 120,
   size: 0.26,
+  reach: { top: 50, bottom: 13 },
   colors: [lch(0.4, 0.07, 258), lch(0.5, 0.15, 27)],
   draw: (b) =>
     [
@@ -61,6 +62,7 @@ const rowboat: Drawing = {
   width: 140,
   height: 50,
   size: 0.15,
+  reach: { bottom: 14 },
   colors: [made.wood, made.red, made.teal],
   draw: (b) =>
     [
@@ -77,6 +79,7 @@ const submarine: Drawing = {
   width: 190,
   height: 110,
   size: 0.28,
+  reach: { top: 11 },
   colors: [made.yellow, made.orange],
   draw: (b) =>
     [
@@ -172,6 +175,7 @@ const rocket: Drawing = {
   width: 90,
   height: 190,
   size: 0.46,
+  reach: { bottom: 34 },
   colors: [made.white, made.white, made.red],
   draw: (b) =>
     [
@@ -194,10 +198,11 @@ const ufo: Drawing = {
   width: 170,
   height: 80,
   size: 0.2,
+  reach: { left: 11, right: 11, bottom: 150 },
   colors: [made.metal],
   draw: (b) =>
     [
-      polygon("-40,14 40,14 96,190 -96,190", b.glow(lch(0.92, 0.12, 150)), opacity(0.28)),
+      b.ray("M-40 14H40L96 190H-96Z", lch(0.92, 0.12, 150), 0.5),
       path("M-38 -6A38 40 0 0 1 38 -6Z", b.glow(lch(0.86, 0.1, 180)), opacity(0.9)),
       path(
         "M-26 -12A28 30 0 0 1 -4 -36",
@@ -245,6 +250,7 @@ const satellite: Drawing = {
   width: 200,
   height: 90,
   size: 0.2,
+  reach: { bottom: 8 },
   colors: [made.gold, made.metal],
   draw: (b) => {
     const panel = (x: number) =>

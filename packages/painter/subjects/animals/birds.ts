@@ -102,6 +102,7 @@ const duck: Drawing = {
   width: 120,
   height: 76,
   size: 0.18,
+  reach: { right: 15, bottom: 10 },
   colors: [made.yellow, lch(0.6, 0.06, 60)],
   draw: (b) =>
     floatingBody(b, b.main) +
@@ -202,6 +203,7 @@ const butterfly: Drawing = {
   width: 120,
   height: 90,
   size: 0.2,
+  reach: { top: 9 },
   colors: [lch(0.72, 0.17, 50), lch(0.66, 0.14, 250), lch(0.7, 0.15, 320)],
   draw: (b) => {
     const wing = (s: number) =>
@@ -232,6 +234,7 @@ const bee: Drawing = {
   width: 100,
   height: 70,
   size: 0.15,
+  reach: { top: 14 },
   colors: [made.yellow],
   draw: (b) =>
     [
@@ -250,6 +253,7 @@ const ladybug: Drawing = {
   width: 90,
   height: 60,
   size: 0.16,
+  reach: { right: 9 },
   colors: [made.red],
   draw: (b) =>
     [

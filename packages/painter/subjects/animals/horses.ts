@@ -49,6 +49,7 @@ const horse: Drawing = {
 
 const unicorn: Drawing = {
   ...horse,
+  reach: { top: 24 },
   colors: [made.white],
   draw: (b) =>
     equid(

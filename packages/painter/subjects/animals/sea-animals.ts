@@ -37,6 +37,7 @@ const whale: Drawing = {
   width: 250,
   height: 120,
   size: 0.3,
+  reach: { top: 29 },
   colors: [lch(0.5, 0.1, 250), lch(0.45, 0.08, 262)],
   draw: (b) =>
     [
@@ -60,6 +61,7 @@ const dolphin: Drawing = {
   width: 190,
   height: 96,
   size: 0.24,
+  reach: { top: 17, bottom: 22 },
   colors: [lch(0.66, 0.06, 245)],
   draw: (b) =>
     [
@@ -78,6 +80,7 @@ const shark: Drawing = {
   width: 220,
   height: 100,
   size: 0.26,
+  reach: { top: 20, bottom: 10 },
   colors: [lch(0.58, 0.04, 250)],
   draw: (b) =>
     [
@@ -141,6 +144,7 @@ const jellyfish: Drawing = {
   width: 110,
   height: 160,
   size: 0.36,
+  reach: { bottom: 16 },
   colors: [lch(0.8, 0.13, 330), lch(0.82, 0.11, 280), lch(0.85, 0.1, 200)],
   draw: (b) => {
     const shine = b.glow(b.main);
@@ -175,6 +179,7 @@ const turtle: Drawing = {
   width: 160,
   height: 90,
   size: 0.26,
+  reach: { right: 14, bottom: 14 },
   colors: [lch(0.55, 0.11, 150), lch(0.55, 0.09, 75)],
   draw: (b) =>
     [
@@ -197,6 +202,7 @@ const crab: Drawing = {
   width: 140,
   height: 80,
   size: 0.2,
+  reach: { top: 34 },
   colors: [lch(0.64, 0.2, 30)],
   draw: (b) =>
     [

@@ -69,6 +69,7 @@ const cat: Drawing = {
   width: 110,
   height: 124,
   size: 0.42,
+  reach: { right: 13 },
   colors: furs.cat,
   draw: (b) =>
     [
@@ -233,6 +234,7 @@ const mouse: Drawing = {
   width: 110,
   height: 112,
   size: 0.3,
+  reach: { right: 32 },
   colors: [lch(0.7, 0.02, 260), lch(0.72, 0.05, 60)],
   draw: (b) =>
     [

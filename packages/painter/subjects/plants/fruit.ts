@@ -54,6 +54,7 @@ const orange: Drawing = {
   width: 96,
   height: 94,
   size: 0.25,
+  reach: { top: 16 },
   colors: [lch(0.76, 0.18, 58)],
   draw: (b) =>
     [

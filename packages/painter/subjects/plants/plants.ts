@@ -61,6 +61,7 @@ const bush: Drawing = {
   width: 110,
   height: 64,
   size: 0.18,
+  reach: { bottom: 9 },
   colors: greens,
   draw: (b) =>
     leafyCrown(b, b.main, [

@@ -176,6 +176,7 @@ const baretree: Drawing = {
   width: 130,
   height: 160,
   size: 0.44,
+  reach: { left: 14, right: 14, top: 24 },
   colors: [made.bark, made.dark],
   draw: (b) => path("M-12 0Q-4 -18 -4 -42H4Q4 -18 12 0Z", b.own()) + branches(0, -36, -Math.PI / 2, 40, b),
 };

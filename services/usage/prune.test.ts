@@ -1,11 +1,12 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog, type Log, silentLog } from "../../lib/runtime/log.ts";
+import type { Repeating } from "../../lib/runtime/repeat.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { createTestUsageDatabase, type TestUsageDatabase } from "../../test/support/usage-database.ts";
 import { usageEvent } from "../../test/support/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { type Pruner, startPruner } from "./prune.ts";
+import { startPruner } from "./prune.ts";
 import { recordEvents } from "./record.ts";
 import { giveUpDaysBefore, keptFrom, pruneStep } from "./retention.ts";
 import type { UsageDatabase } from "./store.ts";
@@ -14,7 +15,7 @@ const clock = new ManualClock(Date.parse("2030-01-10T00:00:00Z"));
 const { signal } = new AbortController();
 let store: TestUsageDatabase;
 let database: UsageDatabase;
-let pruners: Pruner[];
+let pruners: Repeating[];
 
 beforeEach(async () => {
   store = await createTestUsageDatabase();
@@ -145,7 +146,7 @@ test("a pruner goes on when it could do nothing for a while", async () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => lines.push(line) };
   start(database, createLog({ name: "usage", level: "warn", destination }));
-  await waitUntil(() => lines.some((line) => line.includes("can't be pruned now")));
+  await waitUntil(() => lines.some((line) => line.includes("background task failed")));
   await database.schema.alterTable("away").renameTo("retention").execute();
   await waitUntil(async () => (await recordedDays()).length === 0);
 });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
+import { type Repeating, repeat } from "../../lib/runtime/repeat.ts";
 import { addDays, dayOfMs } from "./day.ts";
 import { giveUpDaysBefore, pruneStep } from "./retention.ts";
 import type { UsageDatabase } from "./store.ts";
@@ -18,12 +19,6 @@ export interface PrunerOptions {
   readonly stepRecords?: number;
 }
 
-/** Deletes what is kept no longer, in the background. */
-export interface Pruner {
-  /** Lets the running step end. */
-  stop(): Promise<void>;
-}
-
 const pauseMs = 20;
 
 /** The first day whose records are kept, `YYYY-MM-DD`. */
@@ -31,28 +26,15 @@ export function firstKeptDay(nowMs: number, retentionDays: number): string {
   return addDays(dayOfMs(nowMs), -retentionDays);
 }
 
-/** Starts a pruner. What fails is logged and tried again at the next interval. */
-export function startPruner(options: PrunerOptions): Pruner {
-  const { log, intervalMs = 600_000 } = options;
-  const stopping = new AbortController();
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      try {
-        const pruned = await prune(options, stopping.signal);
-        if (pruned > 0) log.info({ records: pruned }, "records pruned");
-      } catch (thrown) {
-        log.warn({ err: thrown }, "records can't be pruned now");
-      }
-      await pause(intervalMs, stopping.signal);
-    }
+/** Deletes what is kept no longer, in the background. */
+export function startPruner(options: PrunerOptions): Repeating {
+  const { log, intervalMs: pauseMs = 600_000 } = options;
+  const run = async (signal: AbortSignal) => {
+    const pruned = await prune(options, signal);
+    if (pruned > 0) log.info({ records: pruned }, "records pruned");
+    return false;
   };
-  const running = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return repeat({ name: "prune records", run, pauseMs, log });
 }
 
 async function prune(options: PrunerOptions, signal: AbortSignal): Promise<number> {
@@ -63,11 +45,7 @@ async function prune(options: PrunerOptions, signal: AbortSignal): Promise<numbe
     const step = await pruneStep(database, stepRecords);
     pruned += step;
     if (step < stepRecords) break;
-    await pause(pauseMs, signal);
+    await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
   }
   return pruned;
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
 }

@@ -16,6 +16,7 @@ import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
+import type { Repeating } from "../../lib/runtime/repeat.ts";
 import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
@@ -23,7 +24,7 @@ import { watchConsumer } from "../../lib/telemetry/metrics-events.ts";
 import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
-import { type Pruner, startPruner } from "./prune.ts";
+import { startPruner } from "./prune.ts";
 import { recordEvents } from "./record.ts";
 import { createUsageHandlers } from "./rpc.ts";
 import type { UsageDatabase } from "./store.ts";
@@ -77,7 +78,7 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
     traceIncomingCalls(tracer),
   ];
   let consumer: EventConsumer | undefined;
-  let pruner: Pruner | undefined;
+  let pruner: Repeating | undefined;
   if (options.metrics !== undefined) watchConsumer(options.metrics, groups.usage, () => consumer);
   return {
     services: [UsageService, UsageAdminService],

@@ -24,13 +24,3 @@ const refusals = {
   unknown: "no hold has this id",
   closed: "the hold of this id was refused or released",
 } as const;
-
-/** PostgreSQL's appendix A: data that no statement will ever take, or that breaks what a table keeps. */
-const dataErrorCodes = /^2[23]...$/;
-
-/** Whether applying events failed for what is in them, and not because the database is away or busy. */
-export function isPoison(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const { code } = thrown as Error & { code?: unknown };
-  return typeof code === "string" && dataErrorCodes.test(code);
-}

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
+import { readPages } from "../../../lib/database/read-pages.ts";
 import { unknownRecord } from "../keys/keys.ts";
-import { readPages } from "../read-pages.ts";
 import type { AccountDatabase } from "../store.ts";
 
 /** What an account's books say beside the sums that they must equal, nano-USD; AccountBooks of the admin RPCs says which. */

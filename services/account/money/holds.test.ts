@@ -19,6 +19,7 @@ import { type HoldRequest, listHolds, releaseHolds, reserveCredit } from "./hold
 import { settleTold } from "./settlements.ts";
 
 const graceMs = 300_000;
+const never = new AbortController().signal;
 const nobody = "00000000-0000-4000-8000-000000000000";
 let world: MoneyDatabase;
 let database: AccountDatabase;
@@ -215,7 +216,7 @@ describe("the list of holds", () => {
       await settleTold(settlementOptions(other.database), [realEvent(payer, paid.generationId, 4n)]);
       const range = { from: deadline, to: new Date(deadline.getTime() + 1) };
       const pages = [];
-      for await (const page of listHolds(other.database, range)) pages.push(page);
+      for await (const page of listHolds(other.database, range, never)) pages.push(page);
       expect(pages.map(({ length }) => length)).toEqual([1000, 1000, 101]);
       const ids = [paid, ...requests].map(({ generationId }) => generationId);
       expect(pages.flat().map(({ generationId }) => generationId)).toEqual(ids.sort());
@@ -228,7 +229,7 @@ describe("the list of holds", () => {
         debitedNanoUsd: 4n,
         seen: false,
       });
-      for await (const page of listHolds(other.database, range)) if (page.length > 0) break;
+      for await (const page of listHolds(other.database, range, never)) if (page.length > 0) break;
       const leaving = new AbortController();
       const reading = listHolds(other.database, range, leaving.signal);
       await reading.next();
@@ -242,6 +243,6 @@ describe("the list of holds", () => {
 
   test("of a span without holds is empty", async () => {
     const range = { from: new Date(0), to: new Date(1) };
-    expect(await listHolds(database, range).next()).toEqual({ done: true, value: undefined });
+    expect(await listHolds(database, range, never).next()).toEqual({ done: true, value: undefined });
   });
 });

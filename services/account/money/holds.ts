@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { readPages } from "../../../lib/database/read-pages.ts";
 import type { AccountDatabase, HoldRefusalName, HoldStateName } from "../store.ts";
 
 /*
@@ -77,43 +78,16 @@ export async function releaseHolds(database: AccountDatabase, holds: readonly Ho
     ${holds.map(({ accountId }) => accountId)})`.execute(database);
 }
 
-const pageSize = 1000;
-/** A reader may take its time between two pages. */
-const readerTimeoutMs = 60_000;
-
-/**
- * Holds of a span of time, ordered by generation id, at most 1,000 at a time, as they were when the reading began.
- * Occupies one connection until the last page, until the reader leaves, or until `signal` fires.
- */
+/** Holds of a span of time, ordered by generation id, at most 1,000 at a time, as they were when the reading began. */
 export async function* listHolds(
   database: AccountDatabase,
   { from, to }: HoldRange,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): AsyncGenerator<readonly HoldRecord[]> {
-  const transaction = await database.startTransaction().setAccessMode("read only").execute();
-  const leave = () =>
-    void transaction
-      .rollback()
-      .execute()
-      .catch(() => undefined);
-  signal?.addEventListener("abort", leave, { once: true });
-  try {
-    signal?.throwIfAborted();
-    await sql`SELECT set_config('idle_in_transaction_session_timeout', ${`${readerTimeoutMs}`}, true)`.execute(
-      transaction,
-    );
-    await sql`DECLARE listed NO SCROLL CURSOR FOR
-      SELECT id, account_id, state, revision, cost_nano_usd, debited_nano_usd, seen FROM hold
-      WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`.execute(transaction);
-    for (;;) {
-      const { rows } = await sql<HoldListRow>`FETCH ${sql.lit(pageSize)} FROM listed`.execute(transaction);
-      if (rows.length > 0) yield rows.map(fromRowHold);
-      if (rows.length < pageSize) return;
-    }
-  } finally {
-    signal?.removeEventListener("abort", leave);
-    if (!transaction.isCommitted && !transaction.isRolledBack) await transaction.rollback().execute();
-  }
+  const query = sql<HoldListRow>`
+    SELECT id, account_id, state, revision, cost_nano_usd, debited_nano_usd, seen FROM hold
+    WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`;
+  for await (const rows of readPages(database, query, signal)) yield rows.map(fromRowHold);
 }
 
 interface HoldListRow {

@@ -1,11 +1,12 @@
+import { isDataFault } from "../../../lib/database/database-errors.ts";
 import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
 import type { Clock } from "../../../lib/runtime/clock.ts";
+import { repeat } from "../../../lib/runtime/repeat.ts";
 import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
-import { startBackgroundTask } from "../background-task.ts";
-import { applyEvents, isPoison } from "./apply-events.ts";
+import { applyEvents } from "./apply-events.ts";
 import { pruneHolds } from "./prune-holds.ts";
 import { publishDue } from "./publish-due.ts";
 import type { SettlementOptions } from "./settlements.ts";
@@ -45,15 +46,15 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
     maxBatchMessages,
     tracer,
     apply: (events) => applyEvents(options, events),
-    isPoison,
+    isPoison: isDataFault,
   });
-  const publishing = startBackgroundTask({
+  const publishing = repeat({
     name: "publish due events",
     run: (signal) => publishDue(options, signal),
     pauseMs: publishPauseMs(options),
     log,
   });
-  const pruning = startBackgroundTask({
+  const pruning = repeat({
     name: "forget old holds",
     run: () => pruneHolds(options),
     pauseMs: prunePauseMs,

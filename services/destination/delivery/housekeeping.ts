@@ -1,6 +1,6 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Log } from "../../../lib/runtime/log.ts";
+import { type Repeating, repeat } from "../../../lib/runtime/repeat.ts";
 import { resealDestinations } from "../settings/reseal.ts";
 import type { SettingsKeeper } from "../settings/settings-keeper.ts";
 import type { DestinationDatabase } from "../store.ts";
@@ -18,91 +18,53 @@ export interface HousekeepingOptions {
 }
 
 /** Work that is done again and again beside everything else. */
-export interface Housekeeping {
+export interface Housekeeping extends Repeating {
   /** Events that were given up. */
   readonly givenUpEvents: number;
-  /** Lets the running step end. */
-  stop(): Promise<void>;
 }
 
 const stepRows = 1000;
 const stepPauseMs = 20;
 const dayMs = 86_400_000;
-/** In every such round settings are sealed anew, the first included. */
-const resealRounds = 60;
+/** Settings are sealed anew once in so many pauses: it reads all of them, and other keys come with a start. */
+const resealPauses = 60;
 
 /**
  * Gives up what has waited for too long, deletes what deleted destinations left, old entries of the log and events that
  * need not be known any more, and seals settings anew that were sealed with an older key. Any number of replicas may.
  */
 export function startHousekeeping(options: HousekeepingOptions): Housekeeping {
-  return new RunningHousekeeping(options);
-}
-
-class RunningHousekeeping implements Housekeeping {
-  givenUpEvents = 0;
-  readonly #options: HousekeepingOptions;
-  readonly #stopping = new AbortController();
-  readonly #running: Promise<void>;
-
-  constructor(options: HousekeepingOptions) {
-    this.#options = options;
-    this.#running = this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { limits, log } = this.#options;
-    for (let round = 0; !this.#stopping.signal.aborted; round++) {
-      for (const [name, step] of this.#tasks(round)) {
-        await this.#repeat(step).catch((thrown: unknown) => {
-          if (this.#stopping.signal.aborted) return;
-          log.warn({ err: thrown, task: name }, "housekeeping failed and will go on");
-        });
-      }
-      await this.#pause(limits.housekeepingMs);
-    }
-  }
-
-  /** Each does a bounded part of its work and says whether there may be more. */
-  #tasks(round: number): readonly (readonly [string, () => Promise<boolean>])[] {
-    const { database, keeper, limits, retentionDays } = this.#options;
-    const { signal } = this.#stopping;
-    const reseal = async () => {
-      await resealDestinations(database, keeper, signal);
-      return false;
-    };
-    return [
-      ["give up", () => this.#giveUp()],
-      ["purge", () => purgeStep(database)],
-      ["prune deliveries", () => pruneDeliveries(database, limits.keptDeliveriesMs)],
-      ["prune events", () => pruneEvents(database, retentionDays * dayMs)],
-      // Rarely: it reads all settings, and other keys come with a start.
-      ...(round % resealRounds === 0 ? [["reseal", reseal] as const] : []),
-    ];
-  }
-
-  async #repeat(step: () => Promise<boolean>): Promise<void> {
-    while (!this.#stopping.signal.aborted && (await step())) await this.#pause(stepPauseMs);
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined);
-  }
-
-  async #giveUp(): Promise<boolean> {
-    const { database, limits, log } = this.#options;
+  const { database, keeper, limits, retentionDays, log } = options;
+  let givenUpEvents = 0;
+  const giveUp = async () => {
     const givenUp = await giveUpStep(database, limits);
     for (const { destinationId, eventCount } of givenUp) {
-      this.givenUpEvents += eventCount;
+      givenUpEvents += eventCount;
       log.warn({ destination_id: destinationId, events: eventCount }, "events given up");
     }
     return givenUp.length > 0;
-  }
+  };
+  const reseal = async (signal: AbortSignal) => {
+    await resealDestinations(database, keeper, signal);
+    return false;
+  };
+  const begin = (name: string, run: (signal: AbortSignal) => Promise<boolean>, pauses = 1) =>
+    repeat({ name, run, pauseMs: pauses * limits.housekeepingMs, stepPauseMs, log });
+  const tasks = [
+    begin("give up", giveUp),
+    begin("purge", () => purgeStep(database)),
+    begin("prune deliveries", () => pruneDeliveries(database, limits.keptDeliveriesMs)),
+    begin("prune events", () => pruneEvents(database, retentionDays * dayMs)),
+    begin("reseal", reseal, resealPauses),
+  ];
+  return {
+    get givenUpEvents() {
+      return givenUpEvents;
+    },
+    async stop() {
+      await Promise.all(tasks.map((task) => task.stop()));
+    },
+  };
 }
 
 /** Deletes a part of what a deleted destination left. */

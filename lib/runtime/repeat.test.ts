@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createLog, silentLog } from "../../lib/runtime/log.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { startBackgroundTask } from "./background-task.ts";
+import { createLog, silentLog } from "./log.ts";
+import { repeat } from "./repeat.ts";
 
 const longMs = 3_600_000;
 
@@ -9,7 +9,7 @@ test("goes on at once while there is more to do, one part at a time, and rests t
   let left = 5;
   let most = 0;
   let running = 0;
-  const task = startBackgroundTask({
+  const task = repeat({
     name: "count",
     async run() {
       most = Math.max(most, ++running);
@@ -29,7 +29,7 @@ test("goes on after failures, and tells of the first and of the end of them", as
   const lines: { level: string; task: string }[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   let runs = 0;
-  const task = startBackgroundTask({
+  const task = repeat({
     name: "stumble",
     async run() {
       runs += 1;
@@ -51,7 +51,7 @@ test("is told to stop, ends its part, and does no other", async () => {
   const part = Promise.withResolvers<boolean>();
   let runs = 0;
   let signal: AbortSignal | undefined;
-  const task = startBackgroundTask({
+  const task = repeat({
     name: "wait",
     run(given) {
       runs += 1;

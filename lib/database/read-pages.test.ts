@@ -1,17 +1,24 @@
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type MoneyDatabase, startMoneyDatabase } from "../../test/support/account-money.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createAccount } from "./accounts/accounts.ts";
+import { silentLog } from "../runtime/log.ts";
+import { connectDatabase } from "./connect.ts";
 import { readPages } from "./read-pages.ts";
 
-let world: MoneyDatabase;
+let world: { readonly database: Kysely<unknown>; readonly own: TestDatabase };
 const never = new AbortController().signal;
 
 beforeAll(async () => {
-  world = await startMoneyDatabase();
+  const own = await createTestDatabase();
+  const database = connectDatabase({ url: own.url, schema: "public", log: silentLog });
+  await sql`CREATE TABLE account (id bigserial)`.execute(database);
+  world = { database, own };
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.database.destroy();
+  await world.own.drop();
+});
 
 const numbers = (count: number) =>
   sql<{ n: number }>`SELECT n FROM generate_series(1, ${count}::int) AS n ORDER BY n`;
@@ -37,10 +44,7 @@ test.for([
 
 test("all pages are of one moment", async () => {
   const accounts = sql<{ id: string }>`SELECT id FROM account, generate_series(1, 600)`;
-  const add = () =>
-    world.database
-      .transaction()
-      .execute((transaction) => createAccount(transaction, { kind: "personal", name: "a" }));
+  const add = () => sql`INSERT INTO account DEFAULT VALUES`.execute(world.database);
   await add();
   await add();
   let seen = 0;

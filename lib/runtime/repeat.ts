@@ -1,25 +1,27 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Log } from "../../lib/runtime/log.ts";
+import type { Log } from "./log.ts";
 
 /** Work that is done again and again beside the calls. */
-export interface BackgroundTaskOptions {
+export interface RepeatOptions {
   /** What it does, for the log. */
   readonly name: string;
   /** Does a bounded part of the work and says whether there may be more at once. */
   run(signal: AbortSignal): Promise<boolean>;
   /** Pause when there is nothing more to do, and after a failure, milliseconds. */
   readonly pauseMs: number;
+  /** Pause while there is more; none unless given. */
+  readonly stepPauseMs?: number;
   readonly log: Log;
 }
 
-/** A running task. */
-export interface BackgroundTask {
+/** Work that goes on. */
+export interface Repeating {
   /** Resolves once the part under way has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts a task. It goes on after failures, of which the first in a row is logged. */
-export function startBackgroundTask({ name, run, pauseMs, log }: BackgroundTaskOptions): BackgroundTask {
+/** Begins, and goes on after failures, of which the first in a row is logged. No part begins before the last has ended. */
+export function repeat({ name, run, pauseMs, stepPauseMs = 0, log }: RepeatOptions): Repeating {
   const stopping = new AbortController();
   const { signal } = stopping;
   const work = async () => {
@@ -35,7 +37,8 @@ export function startBackgroundTask({ name, run, pauseMs, log }: BackgroundTaskO
         if (!failing) log.warn({ err: thrown, task: name }, "background task failed and will go on");
         failing = true;
       }
-      if (!hasMore) await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+      const restMs = hasMore ? stepPauseMs : pauseMs;
+      if (restMs > 0) await delay(restMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   };
   const working = work();

@@ -49,6 +49,7 @@ const packageImporters: PackageImporters = {
   "eventsource-parser": ["lib/http/"],
   "find-my-way": ["gateway/app.ts"],
   jose: ["lib/identity/"],
+  "lru-cache": ["lib/identity/", "lib/generation/own-keys.ts"],
   kafkajs: ["lib/events/kafka/"],
   kysely: ["lib/database/", "lib/events/", "services/account/", "services/usage/", "services/destination/"],
   node: [],

@@ -4,9 +4,10 @@
  * 2. One look-up at a time for each account and provider, whoever waits for it; it ends with its own deadline.
  * 3. Without an answer a request fails: serving it by the operator's key would charge what its account did not expect.
  */
+
 import type { Client } from "@connectrpc/connect";
+import { LRUCache } from "lru-cache";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { BoundedCache } from "../identity/bounded-cache.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 
 /** The account's own keys at some providers, by slug; those without one are not in it. */
@@ -27,7 +28,7 @@ const maxEntries = 10_000;
 
 /** Asks account and remembers. Throws DomainError when account does not answer. */
 export function createOwnKeys({ account, clock = systemClock }: OwnKeysOptions): ResolveOwnKeys {
-  const known = new BoundedCache<{ secret: string; untilMs: number }>(maxEntries);
+  const known = new LRUCache<string, { secret: string; untilMs: number }>({ max: maxEntries });
   const inFlight = new Map<string, Promise<string>>();
   const lookUp = async (name: string, accountId: string, providerSlug: string): Promise<string> => {
     const untilMs = clock.monotonicMs() + ttlMs;

@@ -1,4 +1,5 @@
 import { type Client, createContextValues } from "@connectrpc/connect";
+import { LRUCache } from "lru-cache";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
@@ -7,7 +8,6 @@ import { DomainError } from "../runtime/domain-error.ts";
 import { type Span, silentSpan, spanKey } from "../runtime/span.ts";
 import { isExpired } from "./access.ts";
 import { hashApiKey, isApiKey } from "./api-key.ts";
-import { BoundedCache } from "./bounded-cache.ts";
 import type { Stranger } from "./stranger.ts";
 
 /*
@@ -67,16 +67,16 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): KeyAut
 class KeyCache {
   readonly #options: KeyAuthenticatorOptions;
   readonly #clock: Clock;
-  readonly #known: BoundedCache<KnownKey>;
-  readonly #refused: BoundedCache<RefusedKey>;
+  readonly #known: LRUCache<string, KnownKey>;
+  readonly #refused: LRUCache<string, RefusedKey>;
   readonly #inFlight = new Map<string, Promise<Principal>>();
 
   constructor(options: KeyAuthenticatorOptions) {
     const { clock = systemClock, maxEntries = 10_000 } = options;
     this.#options = options;
     this.#clock = clock;
-    this.#known = new BoundedCache(maxEntries);
-    this.#refused = new BoundedCache(maxEntries);
+    this.#known = new LRUCache({ max: maxEntries });
+    this.#refused = new LRUCache({ max: maxEntries });
   }
 
   async authenticate(

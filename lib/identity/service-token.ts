@@ -1,10 +1,10 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
+import { LRUCache } from "lru-cache";
 import { type Principal, PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
-import { BoundedCache } from "./bounded-cache.ts";
 import type { Audience, Issuer } from "./issuer.ts";
 import type { ServiceKey } from "./service-key.ts";
 import type { ServiceKeySet } from "./service-key-set.ts";
@@ -48,7 +48,7 @@ export type TokenVerifier = (token: string, audience: Audience) => Promise<Verif
 
 /** A signer with a private key; `subject` names the operator when the key is theirs. */
 export function createTokenSigner(key: ServiceKey, subject = "", clock: Clock = systemClock): TokenSigner {
-  const signed = new BoundedCache<{ token: Promise<string>; renewAtS: number }>(maxSignedTokens);
+  const signed = new LRUCache<string, { token: Promise<string>; renewAtS: number }>({ max: maxSignedTokens });
   return {
     sign(audience, principal) {
       const nowS = Math.floor(clock.nowMs() / 1000);
@@ -88,7 +88,7 @@ interface CheckedToken {
 
 /** A verifier with the public keys of all issuers. */
 export function createTokenVerifier(keys: ServiceKeySet, clock: Clock = systemClock): TokenVerifier {
-  const checked = new BoundedCache<CheckedToken>(maxCheckedTokens);
+  const checked = new LRUCache<string, CheckedToken>({ max: maxCheckedTokens });
   let version = keys.version;
   return async (token, audience) => {
     keys.touch();

@@ -9,6 +9,7 @@ import {
   TraceFlags,
   trace,
 } from "@opentelemetry/api";
+import { parseTraceParent } from "@opentelemetry/core";
 import { type Span, type SpanAttributes, type SpanKind, silentSpan, type Tracer } from "../runtime/span.ts";
 
 /** How traces are begun. */
@@ -34,36 +35,25 @@ export function createRecordingTracer(options: RecordingTracerOptions): Tracer {
   return {
     begin(name, kind, traceparent) {
       if (random() >= ratio) return silentSpan;
-      return startSpan(tracer, name, kind, contextOf(parseTraceparent(traceparent)), undefined);
+      return startSpan(tracer, name, kind, contextOf(parse(traceparent)), undefined);
     },
     join(name, kind, traceparent, startedAtMs) {
-      const parent = parseTraceparent(traceparent);
+      const parent = parse(traceparent);
       if (parent === undefined || (parent.traceFlags & TraceFlags.SAMPLED) === 0) return silentSpan;
       return startSpan(tracer, name, kind, contextOf(parent), startedAtMs);
     },
   };
 }
 
-/** Version 00 of W3C Trace Context, section 3.2; later versions may say more behind it. */
-const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-const noTrace = "0".repeat(32);
-const noSpan = "0".repeat(16);
-const longestTraceparent = 256;
-
-/** What a `traceparent` header says; undefined when it is malformed, which counts as none. */
-export function parseTraceparent(header: string | null | undefined): SpanContext | undefined {
-  if (header == null || header.length > longestTraceparent) return undefined;
-  const [, version, traceId, spanId, flags, more] = traceparentPattern.exec(header) ?? [];
-  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
-  if (version === "ff" || (version === "00" && more !== undefined)) return undefined;
-  if (traceId === noTrace || spanId === noSpan) return undefined;
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+/** What a `traceparent` header says (W3C Trace Context); undefined when it is malformed, which counts as none. */
+function parse(traceparent: string | null | undefined): SpanContext | undefined {
+  return parseTraceParent(traceparent ?? "") ?? undefined;
 }
 
 /** Only ids are taken over: whether it is recorded has been decided by now. */
 function contextOf(parent: SpanContext | undefined): Context {
   if (parent === undefined) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags: TraceFlags.SAMPLED });
+  return trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true, traceFlags: TraceFlags.SAMPLED });
 }
 
 function startSpan(

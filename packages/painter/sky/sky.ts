@@ -61,19 +61,21 @@ function drawGalaxy(stage: Stage): string {
   const { width, horizon, light } = stage;
   const slope = random.range(0.5, 0.9) * (random.chance(0.5) ? 1 : -1);
   const hues = [lch(0.6, 0.12, 300), lch(0.65, 0.1, 250), lch(0.72, 0.1, 350), lch(0.8, 0.06, 80)];
-  const glows = hues.map((hue) => glow(stage, light.ink(hue, { glows: true }), 0.2));
-  const place = (spread: number): [number, number] => {
-    const along = random.range(-0.15, 1.15);
+  const glows = hues.map((hue) => glow(stage, light.ink(hue, { glows: true }), 0.33));
+  const place = (part: number, spread: number): [number, number] => {
+    const along = -0.15 + part * 1.3;
     const off = (random.next() + random.next() + random.next() - 1.5) * spread;
     return [along * width, horizon * (0.45 + slope * (along - 0.5)) + off];
   };
-  const clouds = Array.from({ length: countOf(stage, 120) }, () => {
-    const [x, y] = place(110);
+  // Haze is dear to paint and has no fine detail: little of it in every quality, evenly along the band.
+  const count = countOf(stage, 64 / stage.detail);
+  const clouds = Array.from({ length: count }, (_, index) => {
+    const [x, y] = place((index + random.next()) / count, 110);
     return circle(x, y, random.range(60, 175), random.pick(glows));
   });
   const white = light.ink(lch(0.98, 0.02, 250), { glows: true });
   const dust = Array.from({ length: countOf(stage, 420) }, () => {
-    const [x, y] = place(200);
+    const [x, y] = place(random.next(), 200);
     return circle(x, y, random.range(0.5, 1.6), white, opacity(random.range(0.3, 0.95)));
   });
   return clouds.join("") + dust.join("");

@@ -9,8 +9,7 @@
  * 3. Requests that are still loading can't lock each other out. One of them, the senior, always finds room for as much
  *    as a request may hold, once those that have loaded have ended, as they do by themselves: the others leave that
  *    much of `maxBytes` to it. It stays the senior until it has loaded or failed; then the oldest one follows. In the
- *    same way the oldest of each key is left room within the share of its key. Who loads a second time (a mask) holds
- *    what it has meanwhile, and waits no longer than its own time-out.
+ *    same way the oldest of each key is left room within the share of its key.
  */
 
 /** What one request holds. */

@@ -63,12 +63,14 @@ class Process {
     const controller = new AbortController();
     const { budget, fetch } = this;
     const dependencies = { budget, fetch, room: this.decoding.of(key), timeoutMs: 60_000, ...limits };
-    const loaded = loadReferences(sources, { key, life }, dependencies, controller.signal);
+    const loaded = loadReferences(named(sources), { key, life }, dependencies, controller.signal);
     loaded.catch(() => undefined);
     return { life, controller, loaded };
   }
 }
 
+const named = (sources: readonly ReferenceSource[]) =>
+  sources.map((source, index) => ({ path: `input_references.${index}`, source }));
 const data = (bytes: Uint8Array): ReferenceSource => ({ kind: "data", bytes });
 const remote = (url: string): ReferenceSource => ({ kind: "url", url });
 
@@ -181,7 +183,7 @@ test("sixteen large images of one key don't delay a small one of another", async
   let decoded = 0;
   const hostile = all.decoding.of("hostile");
   const many = loadReferences(
-    Array.from({ length: 16 }, () => data(large)),
+    named(Array.from({ length: 16 }, () => data(large))),
     { key: "hostile", life: new CallLife() },
     {
       ...all,

@@ -35,6 +35,12 @@ export type ReferenceSource =
   | { readonly kind: "data"; readonly bytes: Uint8Array }
   | { readonly kind: "url"; readonly url: string };
 
+/** A source and what a request calls it: `input_references.0`, `mask`. */
+export interface NamedSource {
+  readonly path: string;
+  readonly source: ReferenceSource;
+}
+
 /** On whose behalf references are loaded. */
 export interface ReferenceHolder {
   /** Those of one key share what is there with all others; the same for a key and its successor. */
@@ -57,7 +63,6 @@ export interface ReferenceDependencies {
 }
 
 const mebibyte = 1024 * 1024;
-const maxReferences = 16;
 const maxBytesEach = 20 * mebibyte;
 const fetchesAtOnce = 4;
 /** What a fetch finds room for before it begins, so that few begin that then wait. */
@@ -87,7 +92,7 @@ const fetchProblems: Readonly<Record<Exclude<GuardedFetchErrorKind, "aborted">, 
  * `service_unavailable` where there was no room for them in time, `cancelled` or `timed_out` when `signal` is aborted.
  */
 export async function loadReferences(
-  sources: readonly ReferenceSource[],
+  sources: readonly NamedSource[],
   holder: ReferenceHolder,
   dependencies: ReferenceDependencies,
   signal: AbortSignal,
@@ -102,7 +107,7 @@ export async function loadReferences(
       share.release();
       throw thrown;
     });
-    share.loaded(contents.reduce((sum, { length }) => sum + length, 0));
+    share.loaded(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
     return await checkAll(contents, dependencies.room, ended, (work) => holder.life.keepUntil(work));
   } catch (thrown) {
     throw signal.aborted ? endedByCaller(signal) : thrown;
@@ -112,33 +117,35 @@ export async function loadReferences(
 }
 
 /** What is wrong as far as it can be told without fetching or decoding. */
-function findFaults(sources: readonly ReferenceSource[]): Issue[] {
-  if (sources.length > maxReferences) {
-    return [{ path: "input_references", message: `has more than ${maxReferences} items` }];
-  }
+function findFaults(sources: readonly NamedSource[]): Issue[] {
   const faults: Issue[] = [];
-  for (const [index, source] of sources.entries()) {
+  for (const { path, source } of sources) {
     if (source.kind === "url") {
-      if (parseFetchUrl(source.url) === undefined) faults.push(issue(index, fetchProblems.url));
+      if (parseFetchUrl(source.url) === undefined) faults.push({ path, message: fetchProblems.url });
     } else if (source.bytes.length > maxBytesEach) {
-      faults.push(issue(index, tooLarge));
+      faults.push({ path, message: tooLarge });
     }
   }
   if (faults.length === 0 && dataBytes(sources) > maxReferenceBytes) return [tooLargeTogether];
   return faults;
 }
 
-function dataBytes(sources: readonly ReferenceSource[]): number {
-  return sources.reduce((sum, source) => sum + (source.kind === "data" ? source.bytes.length : 0), 0);
+function dataBytes(sources: readonly NamedSource[]): number {
+  return sources.reduce((sum, { source }) => sum + (source.kind === "data" ? source.bytes.length : 0), 0);
+}
+
+interface Content {
+  readonly path: string;
+  readonly bytes: Uint8Array;
 }
 
 async function fetchAll(
-  sources: readonly ReferenceSource[],
+  sources: readonly NamedSource[],
   share: ReferenceShare,
   { fetch, timeoutMs = 15_000, roomTimeoutMs = 20_000 }: ReferenceDependencies,
   ended: AbortSignal,
-): Promise<Uint8Array[]> {
-  const contents: Uint8Array[] = [];
+): Promise<Content[]> {
+  const contents: Content[] = [];
   let roomBytes = maxReferenceBytes - dataBytes(sources);
   let takenAhead = await takeFirst(sources, share, roomTimeoutMs, ended);
   const deadline = AbortSignal.timeout(timeoutMs);
@@ -153,9 +160,9 @@ async function fetchAll(
   };
   const left = sources.entries();
   const fetchNext = async () => {
-    for (const [index, source] of left) {
+    for (const [index, { path, source }] of left) {
       if (source.kind === "data") {
-        contents[index] = source.bytes;
+        contents[index] = { path, bytes: source.bytes };
         continue;
       }
       const request = { url: source.url, accept: "image/*", signal, timeoutMs, maxBytes: maxBytesEach, take };
@@ -163,9 +170,9 @@ async function fetchAll(
         if (!(thrown instanceof GuardedFetchError)) throw thrown;
         if (roomBytes < 0) throw DomainError.invalid([tooLargeTogether], ErrorReason.REFERENCE_REFUSED);
         if (deadline.aborted && share.waited) throw noRoom(thrown);
-        throw refused(index, problemOf(thrown, deadline), thrown);
+        throw refused(path, problemOf(thrown, deadline), thrown);
       });
-      contents[index] = content.bytes;
+      contents[index] = { path, bytes: content.bytes };
     }
   };
   await Promise.all(Array.from({ length: fetchesAtOnce }, fetchNext));
@@ -174,12 +181,12 @@ async function fetchAll(
 
 /** Takes room for what has come with the request and for the beginning of what is fetched; returns how much of the latter. */
 async function takeFirst(
-  sources: readonly ReferenceSource[],
+  sources: readonly NamedSource[],
   share: ReferenceShare,
   timeoutMs: number,
   ended: AbortSignal,
 ): Promise<number> {
-  const fetched = sources.filter(({ kind }) => kind === "url").length;
+  const fetched = sources.filter(({ source }) => source.kind === "url").length;
   const held = dataBytes(sources);
   const ahead = Math.min(Math.min(fetched, fetchesAtOnce) * firstBytes, maxReferenceBytes - held);
   const deadline = AbortSignal.timeout(timeoutMs);
@@ -193,38 +200,38 @@ async function takeFirst(
 
 /** Decodes each once; what can be told without decoding is told before any is. */
 async function checkAll(
-  contents: readonly Uint8Array[],
+  contents: readonly Content[],
   room: DecodeRoom,
   ended: AbortSignal,
   onWork: (work: Promise<void>) => void,
 ): Promise<ReferenceImage[]> {
-  const found: DecodableReference[] = [];
-  for (const [index, bytes] of contents.entries()) {
-    found.push(refusing(index, () => readReference(bytes)));
+  const found: { readonly path: string; readonly reference: DecodableReference }[] = [];
+  for (const { path, bytes } of contents) {
+    found.push({ path, reference: refusing(path, () => readReference(bytes)) });
     // Headers may be as long as their images: others have their turn between two.
     await nextTurn();
     ended.throwIfAborted();
   }
   return await Promise.all(
-    found.map(async (reference, index) => {
+    found.map(async ({ path, reference }) => {
       await decodeReference(reference, room, ended, onWork).catch((thrown: unknown) => {
-        throw asRefusal(index, thrown);
+        throw asRefusal(path, thrown);
       });
       return { bytes: reference.bytes, mediaType: reference.mediaType };
     }),
   );
 }
 
-function refusing<T>(index: number, check: () => T): T {
+function refusing<T>(path: string, check: () => T): T {
   try {
     return check();
   } catch (thrown) {
-    throw asRefusal(index, thrown);
+    throw asRefusal(path, thrown);
   }
 }
 
-function asRefusal(index: number, thrown: unknown): unknown {
-  return thrown instanceof ReferenceProblem ? refused(index, thrown.message, thrown) : thrown;
+function asRefusal(path: string, thrown: unknown): unknown {
+  return thrown instanceof ReferenceProblem ? refused(path, thrown.message, thrown) : thrown;
 }
 
 function noRoom(cause: unknown): DomainError {
@@ -239,20 +246,13 @@ function problemOf({ kind }: GuardedFetchError, deadline: AbortSignal): string {
   return deadline.aborted ? fetchProblems.timeout : fetchProblems.failed;
 }
 
-function issue(index: number, message: string): Issue {
-  return { path: `input_references.${index}`, message };
-}
-
 function refuse(faults: readonly Issue[]): void {
   if (faults.length > 0) throw DomainError.invalid(faults, ErrorReason.REFERENCE_REFUSED);
 }
 
-function refused(index: number, problem: string, cause: unknown): DomainError {
-  const fault = issue(index, problem);
-  return new DomainError(ErrorReason.REFERENCE_REFUSED, `${fault.path}: ${fault.message}`, {
-    issues: [fault],
-    cause,
-  });
+function refused(path: string, message: string, cause: unknown): DomainError {
+  const issues = [{ path, message }];
+  return new DomainError(ErrorReason.REFERENCE_REFUSED, `${path}: ${message}`, { issues, cause });
 }
 
 function endedByCaller({ reason }: AbortSignal): DomainError {

@@ -10,9 +10,8 @@ const { signal } = new AbortController();
 
 /** Bytes of an odd number are a PNG, others a WebP; none are refused. */
 const load: LoadReferences = async (sources) =>
-  sources.map((source, index): ReferenceImage => {
+  sources.map(({ path, source }): ReferenceImage => {
     const bytes = source.kind === "data" ? source.bytes : new Uint8Array();
-    const path = `input_references.${index}`;
     if (bytes.length === 0) {
       throw DomainError.invalid([{ path, message: "is empty" }], ErrorReason.REFERENCE_REFUSED);
     }
@@ -33,16 +32,14 @@ test("nothing is brought in for a request without", async () => {
   expect(await loadRequestImages({ references: [] }, never, signal)).toEqual({ references: [] });
 });
 
-test("one is asked for while no other is under way", async () => {
-  let running = 0;
+test("all are asked for at once, so that none holds room while another waits for it", async () => {
+  const asked: string[][] = [];
   const counted: LoadReferences = async (sources, ...rest) => {
-    running += 1;
-    expect(running).toBe(1);
-    await Promise.resolve();
-    running -= 1;
+    asked.push(sources.map(({ path }) => path));
     return await load(sources, ...rest);
   };
-  await loadRequestImages({ references: [sourceOf(1)], mask: sourceOf(1) }, counted, signal);
+  await loadRequestImages({ references: [sourceOf(1), sourceOf(2)], mask: sourceOf(1) }, counted, signal);
+  expect(asked).toEqual([["input_references.0", "input_references.1", "mask"]]);
 });
 
 test.for([

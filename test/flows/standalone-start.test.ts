@@ -159,8 +159,8 @@ async function smallDisk({ skip }: TestContext, mib: number) {
   return {
     path,
     resize: (to: number) => expect(mount("-o", `remount,size=${to}m`)).toBe(true),
-    /** Takes all that is left. */
-    fill: () => spawnSync("dd", ["if=/dev/zero", `of=${join(path, "fill")}`, "bs=4k"]),
+    /** Takes all that is left; bounded, should the disk be gone by then. */
+    fill: () => spawnSync("dd", ["if=/dev/zero", `of=${join(path, "fill")}`, "bs=4k", `count=${mib * 512}`]),
   };
 }
 

@@ -5,7 +5,10 @@
 import { createHash } from "node:crypto";
 import { createLocalProvider } from "../index.ts";
 
-const side = process.argv[2] === undefined ? 4_096 : 256;
+const isSmall = process.argv[2] !== undefined;
+const side = isSmall ? 256 : 4_096;
+// What takes memory is the pixels, whatever they show: the large ones are of something that is painted quickly.
+const prompt = `a castle by a lake in the mountains ${isSmall ? "under the milky way" : "at night"}`;
 const provider = createLocalProvider({ imageThreads: 2 });
 const context = {
   signal: new AbortController().signal,
@@ -19,7 +22,7 @@ await Promise.all(
     const { output } = await provider.image.generate(
       {
         upstreamModel: "painter",
-        prompt: "a castle by a lake in the mountains under the milky way",
+        prompt,
         n: 1,
         size: { width: side, height: side },
         quality: "high",

@@ -1,16 +1,37 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { SkipReporter } from "./test/support/skip-reporter.ts";
+import { ordinaryTests, systemTests } from "./test/support/test-projects.ts";
 
 export default defineConfig({
   test: {
-    include: ["**/*.test.ts"],
-    exclude: ["node_modules/**"],
-    globalSetup: ["test/support/global-setup.ts"],
     // Many tests wait for processes of their own: on two cores, two at a time.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    reporters: ["default", new SkipReporter(), ["json", { outputFile: ".test-output/results.json" }]],
+    reporters: ["default", new SkipReporter(), "json"],
+    outputFile: { json: ".test-output/results.json" },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "ordinary",
+          ...ordinaryTests,
+          // Modules have no state but constants, which test/tidy.test.ts checks: files may share what they import.
+          isolate: false,
+          globalSetup: ["test/support/postgres-setup.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "system",
+          ...systemTests,
+          globalSetup: ["test/support/postgres-setup.ts", "test/support/kafka-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
   },
 });

@@ -9,6 +9,7 @@ import {
 } from "./support/path-rules.ts";
 import { listFiles, parseSource, readSources, readText } from "./support/source-files.ts";
 import { checkSource, measureFunctions } from "./support/source-rules.ts";
+import { isTakenBy, ordinaryTests, systemTests } from "./support/test-projects.ts";
 
 /** What may be longer than the limit for now. Entries are lowered and removed, never added without a reason. */
 const sizeExceptions: readonly SizeException[] = [];
@@ -36,6 +37,16 @@ describe("the repository", () => {
   test("keeps files and functions short", () => {
     const files = sources.map(({ path, text }) => measureFile(path, text));
     expect(checkSizes([...files, ...sources.flatMap(measureFunctions)], sizeExceptions)).toEqual([]);
+  });
+
+  test("runs each test file by exactly one of npm test and npm run test:system", () => {
+    const testFiles = paths.filter((path) => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path));
+    const counts = testFiles.map((path) => {
+      return [path, [ordinaryTests, systemTests].filter((project) => isTakenBy(project, path)).length];
+    });
+    expect(counts.filter(([, count]) => count !== 1)).toEqual([]);
+    for (const project of [ordinaryTests, systemTests])
+      expect(testFiles.filter((path) => isTakenBy(project, path)).length).toBeGreaterThan(10);
   });
 
   test("installs from the public registry alone", () => {

@@ -156,11 +156,15 @@ async function smallDisk({ skip }: TestContext, mib: number) {
     await rm(path, { recursive: true });
   });
   skip(!isRoot || !mount("-t", "tmpfs", "-o", `size=${mib}m,mode=755`, "tmpfs"), "may not mount");
+  let sizeMib = mib;
   return {
     path,
-    resize: (to: number) => expect(mount("-o", `remount,size=${to}m`)).toBe(true),
-    /** Takes all that is left; bounded, should the disk be gone by then. */
-    fill: () => spawnSync("dd", ["if=/dev/zero", `of=${join(path, "fill")}`, "bs=4k", `count=${mib * 512}`]),
+    resize(to: number) {
+      sizeMib = to;
+      expect(mount("-o", `remount,size=${to}m`)).toBe(true);
+    },
+    /** Takes all that is left, and never more than the disk has: a test that timed out has lost it and goes on. */
+    fill: () => spawnSync("dd", ["if=/dev/zero", `of=${join(path, "fill")}`, "bs=1M", `count=${sizeMib}`]),
   };
 }
 

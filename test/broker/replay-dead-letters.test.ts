@@ -1,18 +1,18 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Bus } from "../lib/events/bus.ts";
-import { sendDeadLetters } from "../lib/events/dead-letter.ts";
-import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
-import { allTopics, generationEventsTopic, groups } from "../lib/events/topics.ts";
-import { silentLog } from "../lib/runtime/log.ts";
-import { needKafka } from "../test/support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
-import { kafkaTimeoutMs } from "../test/support/kafka-stage.ts";
-import { waitUntil } from "../test/support/wait-until.ts";
+import type { Bus } from "../../lib/events/bus.ts";
+import { sendDeadLetters } from "../../lib/events/dead-letter.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
+import { allTopics, generationEventsTopic, groups } from "../../lib/events/topics.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { needKafka } from "../support/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
+import { kafkaTimeoutMs } from "../support/kafka-stage.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 
-const script = new URL("replay-dead-letters.ts", import.meta.url).pathname;
+const script = new URL("../../commands/replay-dead-letters.ts", import.meta.url).pathname;
 
 function replay(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const env = { PATH: process.env.PATH, ...environment };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
-import { needKafka } from "../test/support/kafka.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
-import { waitUntil } from "../test/support/wait-until.ts";
-import { type Child, startChild } from "./child.ts";
-import { stackServices } from "./stack-services.ts";
+import { type Child, startChild } from "../../commands/child.ts";
+import { stackServices } from "../../commands/stack-services.ts";
+import { needKafka } from "../support/kafka.ts";
+import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const patience = { timeoutMs: 60_000, intervalMs: 50 };
 const timeout = 180_000;

@@ -8,22 +8,22 @@ import { toEventMessage } from "../../lib/events/event-message.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../../test/support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
-import { startTestReceiver, type TestReceiver } from "../../test/support/destination-receiver.ts";
-import { queueEvents } from "../../test/support/destination-replica.ts";
+import { destinationMigrations } from "../../services/destination/migrations.ts";
+import type { DestinationTables } from "../../services/destination/store.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { startTestReceiver, type TestReceiver } from "../support/destination-receiver.ts";
+import { queueEvents } from "../support/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationAccount,
   type TestDestinationServer,
-} from "../../test/support/destination-server.ts";
-import { needKafka } from "../../test/support/kafka.ts";
-import { type KafkaBroker, startKafkaBroker } from "../../test/support/kafka-broker.ts";
-import { sendMessages } from "../../test/support/send-messages.ts";
-import { usageEvent } from "../../test/support/usage-events.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
-import { destinationMigrations } from "./migrations.ts";
-import type { DestinationTables } from "./store.ts";
+} from "../support/destination-server.ts";
+import { needKafka } from "../support/kafka.ts";
+import { type KafkaBroker, startKafkaBroker } from "../support/kafka-broker.ts";
+import { sendMessages } from "../support/send-messages.ts";
+import { usageEvent } from "../support/usage-events.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const dayMs = 86_400_000;
 const patient = { timeoutMs: 60_000 };

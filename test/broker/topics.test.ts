@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { deadLetterTopicOf, generationEventsTopic } from "../lib/events/topics.ts";
-import { needKafka } from "../test/support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
-import { kafkaUsers } from "../test/support/kafka-properties.ts";
-import { kafkaTimeoutMs } from "../test/support/kafka-stage.ts";
+import { deadLetterTopicOf, generationEventsTopic } from "../../lib/events/topics.ts";
+import { needKafka } from "../support/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
+import { kafkaUsers } from "../support/kafka-properties.ts";
+import { kafkaTimeoutMs } from "../support/kafka-stage.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 
-const script = new URL("topics.ts", import.meta.url).pathname;
+const script = new URL("../../commands/topics.ts", import.meta.url).pathname;
 
 function topics(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const env = { PATH: process.env.PATH, ...environment };

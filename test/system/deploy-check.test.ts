@@ -3,13 +3,13 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { manifestsFolder } from "./deploy-render.ts";
-import { checkTools, serverTools } from "./deploy-tool-list.ts";
-import { missingTools, runProgram } from "./deploy-tools.ts";
+import { manifestsFolder } from "../../commands/deploy-render.ts";
+import { checkTools, serverTools } from "../../commands/deploy-tool-list.ts";
+import { missingTools, runProgram } from "../../commands/deploy-tools.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 
-const script = new URL("deploy-check.ts", import.meta.url).pathname;
+const script = new URL("../../commands/deploy-check.ts", import.meta.url).pathname;
 let folder: string;
 
 beforeEach(async () => {

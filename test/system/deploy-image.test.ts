@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
-import { createTestDatabase } from "../test/support/database.ts";
-import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "./deploy-image.ts";
+import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "../../commands/deploy-image.ts";
+import { createTestDatabase } from "../support/database.ts";
 
 /** Two builds, each of which installs every package anew. */
 vi.setConfig({ testTimeout: 1_200_000 });

@@ -4,18 +4,18 @@ import { toEventMessage } from "../../lib/events/event-message.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../../test/support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
-import { needKafka } from "../../test/support/kafka.ts";
-import { type KafkaBroker, startKafkaBroker } from "../../test/support/kafka-broker.ts";
-import { sendMessages } from "../../test/support/send-messages.ts";
-import { usageEvent } from "../../test/support/usage-events.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { needKafka } from "../support/kafka.ts";
+import { type KafkaBroker, startKafkaBroker } from "../support/kafka-broker.ts";
+import { sendMessages } from "../support/send-messages.ts";
+import { usageEvent } from "../support/usage-events.ts";
 import {
   startTestUsageServer,
   type TestUsageAccount,
   type TestUsageServer,
-} from "../../test/support/usage-server.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+} from "../support/usage-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const dayMs = 86_400_000;
 /** Nothing listens there. */

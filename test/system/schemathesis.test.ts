@@ -22,6 +22,7 @@ interface Outcome {
 
 /** What no schema can tell and descriptions do: the fault's operation, path and message, and why it may be. */
 const rules: readonly (readonly [issue: RegExp, reason: string])[] = [
+  [/^\S+ \S+ {2}must not have more than 1024 members and items/, "of a body as a whole"],
   [/^post \/images\S* background transparent needs/, "between background and output_format"],
   [/^post \/images resolution (is another tier than|does not match) size/, "between size and resolution"],
   [/^post \/images aspect_ratio /, "between size and aspect_ratio"],

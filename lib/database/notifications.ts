@@ -10,7 +10,22 @@ export interface NotificationOptions {
   readonly log: Log;
   onNotification(payload: string): void;
   /** Called each time that hearing begins: what was notified before was missed. */
-  onListening(): void;
+  onListening(connection: ListeningConnection): void;
+}
+
+/** The connection over which is heard, as long as it lasts. */
+export interface ListeningConnection {
+  /** Fires when it is broken or closed. */
+  readonly ended: AbortSignal;
+  /**
+   * Asks over it: for what is to end with it, such as advisory locks of the session. A connection that takes longer than
+   * `timeoutMs` to answer, 15 s unless given, counts as broken.
+   */
+  query<Row>(query: {
+    text: string;
+    values: readonly unknown[];
+    timeoutMs?: number;
+  }): Promise<readonly Row[]>;
 }
 
 /** A subscription to a channel. */
@@ -21,6 +36,8 @@ export interface Notifications {
 const reconnectMs = 1000;
 const connectTimeoutMs = 5000;
 const keepAliveAfterMs = 10_000;
+const queryTimeoutMs = 15_000;
+const endTimeoutMs = 1000;
 
 /**
  * Hears what is notified on a channel, over one connection of its own. Returns at once; a connection that can't be made
@@ -69,6 +86,7 @@ async function listenOnce(
     connectionTimeoutMillis: connectTimeoutMs,
   });
   const end = Promise.withResolvers<void>();
+  const ended = new AbortController();
   // Also when nobody awaits it yet.
   end.promise.catch(() => undefined);
   client.on("error", end.reject);
@@ -80,10 +98,26 @@ async function listenOnce(
     await client.connect();
     await client.query(`LISTEN ${channel}`);
     onConnected();
-    onListening();
+    let last: Promise<unknown> = Promise.resolve();
+    onListening({
+      ended: ended.signal,
+      async query({ text, values, timeoutMs = queryTimeoutMs }) {
+        const late = setTimeout(() => end.reject(new Error("the database does not answer")), timeoutMs);
+        const answer = last.then(() => client.query({ text, values: [...values] }));
+        last = answer.catch(() => undefined);
+        try {
+          return (await Promise.race([answer, end.promise.then(() => answer)])).rows;
+        } finally {
+          clearTimeout(late);
+        }
+      },
+    });
     await end.promise;
   } finally {
+    ended.abort();
     closing.removeEventListener("abort", onClosing);
-    await client.end().catch(() => undefined);
+    // One that does not answer would not say that it ends, either.
+    const left = client.end().catch(() => undefined);
+    await Promise.race([left, delay(endTimeoutMs, undefined, { ref: false })]);
   }
 }

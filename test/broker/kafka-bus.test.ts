@@ -8,11 +8,13 @@ import { kafkaUnavailable } from "../support/kafka-broker.ts";
 
 beforeEach((context) => needKafka(context));
 
-describeBus("the bus on Kafka", async () => {
+const open = async () => {
   const { brokers } = kafkaUnavailable() === undefined ? await testKafka() : { brokers: [] };
   const connection = { brokers, ssl: false };
   return {
     open: () => createKafkaBus({ connection, clientId: `test-${randomUUID()}`, log: silentLog }),
     close: async () => undefined,
   };
-});
+};
+
+describeBus("the bus on Kafka", open, { partitions: true });

@@ -3,11 +3,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { expect, test } from "vitest";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { silentLog } from "../../runtime/log.ts";
-import { BusStage, patience, patiently, text } from "../bus-stage.suite.ts";
+import { BusStage, patience, text } from "../bus-stage.suite.ts";
+import { SendQueue } from "../send-queue.ts";
 import { openBusDatabase } from "./bus-database.suite.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
-
-const leaseMs = 1000;
 
 /** A door to a database that can be shut: then nothing answers, and all that went through it is cut. */
 class Door {
@@ -51,7 +50,7 @@ test("an outage of the database only delays", { timeout: 60_000 }, async () => {
   const given = await openBusDatabase();
   const door = new Door(given.url);
   await door.open();
-  const open = () => createPostgresBus({ url: door.url, log: silentLog, leaseMs });
+  const open = () => createPostgresBus({ url: door.url, log: silentLog });
   const stage = new BusStage({ open, close: given.close });
   try {
     const { topic, bus } = await stage.topic({ partitions: 2 });
@@ -60,7 +59,8 @@ test("an outage of the database only delays", { timeout: 60_000 }, async () => {
       await Promise.race([gate.promise, once(signal, "abort")]);
     });
     const bodies = Array.from({ length: 20 }, (_, index) => `message ${index}`);
-    const send = (body: string) => bus.send(topic, [text("a", body), text("b", body)], patiently());
+    const queue = new SendQueue({ bus, topic, log: silentLog });
+    const send = (body: string) => Promise.all(["a", "b"].map((key) => queue.add(text(key, body)).confirmed));
     for (const body of bodies.slice(0, 10)) await send(body);
     await waitUntil(() => reader.batches.length > 0);
     door.shut();
@@ -89,9 +89,9 @@ test("a consumer can leave while the database is away, and its batch comes again
   const given = await openBusDatabase();
   const door = new Door(given.url);
   await door.open();
-  const away = createPostgresBus({ url: door.url, log: silentLog, leaseMs });
+  const away = createPostgresBus({ url: door.url, log: silentLog });
   const stage = new BusStage({
-    open: () => createPostgresBus({ url: given.url, log: silentLog, leaseMs }),
+    open: () => createPostgresBus({ url: given.url, log: silentLog }),
     close: given.close,
   });
   try {

@@ -1,42 +1,40 @@
-import { randomUUID } from "node:crypto";
 import { connectDatabase } from "../../database/connect.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Bus, TopicState } from "../bus.ts";
 import { withLimit } from "../with-limit.ts";
-import { PostgresAppender } from "./postgres-appender.ts";
 import { busMigrations } from "./postgres-bus-migrations.ts";
 import type { BusTables } from "./postgres-bus-tables.ts";
-import { PostgresGroupMember } from "./postgres-group-member.ts";
+import { PostgresConsumer } from "./postgres-consumer.ts";
+import { appendMessages } from "./postgres-log.ts";
 import { deleteOldMessages } from "./postgres-retention.ts";
+import { PostgresSession } from "./postgres-session.ts";
 import { ensureTopic, seekGroup, topicRetentionMs } from "./postgres-topics.ts";
-import { PostgresWakeups } from "./postgres-wakeups.ts";
 
 /** How to open a bus on PostgreSQL. */
 export interface PostgresBusOptions {
   /** The database in whose schema `bus` the bus lives; see `busMigrations`. */
   readonly url: string;
   readonly log: Log;
-  readonly clock?: Clock;
-  /** How long after its last sign of life a consumer is taken for dead; 10 s unless given, as on Kafka. */
-  readonly leaseMs?: number;
-  /** How often old messages are looked for; each minute unless given. */
+  /** How often is looked for messages of which no word came; each 30 s unless given. */
+  readonly lookMs?: number;
+  /** How often old messages are looked for; every ten minutes unless given. */
   readonly retentionIntervalMs?: number;
 }
 
-const defaultLeaseMs = 10_000;
-const defaultRetentionIntervalMs = 60_000;
+const defaultLookMs = 30_000;
+const defaultRetentionIntervalMs = 600_000;
+/** Longer than the database lets a statement run: what was given up is not under way any more. */
+const appendTimeoutMs = 20_000;
 const closeTimeoutMs = 10_000;
 
 /**
- * A bus on PostgreSQL, for a deployment without Kafka. Nothing is connected before it is used; until its schema is
- * there it counts as away.
+ * A bus on PostgreSQL, for a deployment of one process, without Kafka: a topic is one log, and a group has one reader.
+ * Nothing is connected before it is used; until its schema is there it counts as away.
  */
 export function createPostgresBus(options: PostgresBusOptions): Bus {
-  const { url, log, clock = systemClock } = options;
+  const { url, log, lookMs = defaultLookMs } = options;
   const database = connectDatabase<BusTables>({ url, schema: busMigrations.schema, log });
-  const wakeups = new PostgresWakeups({ url, database, log });
-  const appender = new PostgresAppender({ database, wakeups, log });
+  const session = new PostgresSession({ url, log });
   const closing = new AbortController();
   let deleting: Promise<void> | undefined;
   const use = () => {
@@ -45,22 +43,20 @@ export function createPostgresBus(options: PostgresBusOptions): Bus {
   };
   return {
     system: "postgresql",
-    send(topic, messages, signal) {
+    async send(topic, messages, signal) {
+      signal.throwIfAborted();
+      closing.signal.throwIfAborted();
+      if (messages.length === 0) return;
       use();
-      return appender.send(topic, messages, signal);
+      const end = await withLimit(appendMessages(database, topic, messages), {
+        timeoutMs: appendTimeoutMs,
+        signal: AbortSignal.any([signal, closing.signal]),
+      });
+      session.tell(end);
     },
     consume(consume) {
       use();
-      const leaseMs = options.leaseMs ?? defaultLeaseMs;
-      return new PostgresGroupMember({
-        database,
-        wakeups,
-        log,
-        clock,
-        consume,
-        memberId: randomUUID(),
-        leaseMs,
-      });
+      return new PostgresConsumer({ database, session, log, consume, lookMs });
     },
     seek: (seek, signal) => withLimit(seekGroup(database, seek), { signal }),
     async ensureTopics(topics, signal) {
@@ -70,10 +66,9 @@ export function createPostgresBus(options: PostgresBusOptions): Bus {
     },
     retentionMs: (topic, signal) => withLimit(topicRetentionMs(database, topic), { signal }),
     async close() {
-      closing.abort();
-      await appender.close();
-      await Promise.all([wakeups.close(), deleting]);
-      // A connection that hangs would never be given back.
+      closing.abort(new Error("the bus was closed"));
+      await Promise.all([session.close(), deleting]);
+      // Waits for statements under way; a connection that hangs would never be given back.
       await withLimit(database.destroy(), { timeoutMs: closeTimeoutMs }).catch((thrown: unknown) => {
         log.warn({ err: thrown }, "the bus's connections could not be closed");
       });

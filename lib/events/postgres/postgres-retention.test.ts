@@ -25,7 +25,7 @@ async function keep(retentionMs: bigint | null): Promise<void> {
 
 async function storedOffsets(): Promise<bigint[]> {
   const rows = await given.database
-    .selectFrom("message")
+    .selectFrom("log")
     .orderBy("message_offset")
     .select("message_offset")
     .execute();
@@ -37,7 +37,7 @@ test("old messages are deleted, in several steps, and young ones stay", async ()
   const old = Array.from({ length: 2500 }, (_, index) => `old ${index}`);
   await stage.send(bus, topic, old);
   await given.database
-    .updateTable("message")
+    .updateTable("log")
     .set({ appended_at: new Date(Date.now() - 3_601_000) })
     .execute();
   await stage.send(bus, topic, ["young"]);

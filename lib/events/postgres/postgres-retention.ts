@@ -28,33 +28,32 @@ export async function deleteOldMessages(options: {
 }
 
 async function deleteOnce(database: BusDatabase, signal: AbortSignal): Promise<void> {
-  const partitions = await database
-    .selectFrom("partition")
-    .innerJoin("topic", "topic.name", "partition.topic")
-    .where("topic.retention_ms", "is not", null)
-    .select(["partition.id", "topic.retention_ms"])
+  const topics = await database
+    .selectFrom("topic")
+    .where("retention_ms", "is not", null)
+    .select(["id", "retention_ms"])
     .execute();
-  for (const { id, retention_ms } of partitions) {
+  for (const { id, retention_ms } of topics) {
     while (!signal.aborted && (await deleteStep(database, id, retention_ms ?? 0n)) === maxStepMessages);
   }
 }
 
 /** Looks at the oldest messages only, and returns how many it deleted. */
-async function deleteStep(database: BusDatabase, partitionId: number, retentionMs: bigint): Promise<number> {
+async function deleteStep(database: BusDatabase, topicId: number, retentionMs: bigint): Promise<number> {
   const { rows } = await sql<{ messages: number }>`
     WITH oldest AS (
-      SELECT message_offset, appended_at FROM message WHERE partition_id = ${partitionId}
+      SELECT message_offset, appended_at FROM log WHERE topic_id = ${topicId}
       ORDER BY message_offset LIMIT ${maxStepMessages}
     ), deleted AS (
-      DELETE FROM message USING oldest
-      WHERE partition_id = ${partitionId} AND message.message_offset = oldest.message_offset
+      DELETE FROM log USING oldest
+      WHERE topic_id = ${topicId} AND log.message_offset = oldest.message_offset
         AND oldest.appended_at < now() - ${retentionMs} * interval '1 ms'
-      RETURNING message.message_offset
+      RETURNING log.message_offset
     ), counted AS (
       SELECT count(*)::integer AS messages, max(message_offset) + 1 AS first_offset FROM deleted
     )
-    UPDATE partition SET first_offset = greatest(partition.first_offset, counted.first_offset)
-    FROM counted WHERE id = ${partitionId} AND messages > 0
+    UPDATE topic SET first_offset = greatest(topic.first_offset, counted.first_offset)
+    FROM counted WHERE id = ${topicId} AND messages > 0
     RETURNING messages`.execute(database);
   return rows[0]?.messages ?? 0;
 }

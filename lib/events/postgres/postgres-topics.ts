@@ -1,44 +1,28 @@
 import { sql } from "kysely";
 import type { SeekOptions, TopicSettings, TopicState } from "../bus.ts";
-import type { BusDatabase, BusTransaction } from "./postgres-bus-tables.ts";
-import { lockGroup } from "./postgres-membership.ts";
+import type { BusDatabase } from "./postgres-bus-tables.ts";
+import { ensureGroup, readerLockClass } from "./postgres-groups.ts";
 
-/** Makes a topic, or more partitions of it, and tells what else differs. Throws on settings that no topic can have. */
+/** Makes a topic and tells what differs of one that is there. Throws on settings that no topic can have. */
 export async function ensureTopic(database: BusDatabase, settings: TopicSettings): Promise<TopicState> {
-  const { name, partitions, retentionMs } = settings;
-  if (!Number.isInteger(partitions) || partitions < 1) throw new Error(`${name} needs a partition or more`);
-  return database.transaction().execute(async (transaction) => {
-    const kept = Number.isFinite(retentionMs) ? BigInt(retentionMs) : null;
-    const inserted = await transaction
-      .insertInto("topic")
-      .values({ name, retention_ms: kept })
-      .onConflict((conflict) => conflict.doNothing())
-      .returning("name")
-      .executeTakeFirst();
-    // Two that add partitions wait for each other here.
-    const topic = await transaction
-      .selectFrom("topic")
-      .select("retention_ms")
-      .where("name", "=", name)
-      .forUpdate()
-      .executeTakeFirstOrThrow();
-    const { count } = await transaction
-      .selectFrom("partition")
-      .select((select) => select.fn.countAll<bigint>().as("count"))
-      .where("topic", "=", name)
-      .executeTakeFirstOrThrow();
-    const missing = Array.from({ length: Math.max(0, partitions - Number(count)) }, (_, index) => ({
-      topic: name,
-      number: Number(count) + index,
-    }));
-    if (missing.length > 0) await transaction.insertInto("partition").values(missing).execute();
-    const differences: string[] = [];
-    if (count > partitions) differences.push(`it has ${count} partitions, not ${partitions}`);
-    if (topic.retention_ms !== kept) {
-      differences.push(`it keeps messages ${inWords(topic.retention_ms)}, not ${inWords(kept)}`);
-    }
-    return { name, created: inserted !== undefined, differences };
-  });
+  const { name, retentionMs } = settings;
+  const kept = Number.isFinite(retentionMs) ? BigInt(retentionMs) : null;
+  const inserted = await database
+    .insertInto("topic")
+    .values({ name, retention_ms: kept })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning("name")
+    .executeTakeFirst();
+  const found = await database
+    .selectFrom("topic")
+    .select("retention_ms")
+    .where("name", "=", name)
+    .executeTakeFirstOrThrow();
+  const differences =
+    found.retention_ms === kept
+      ? []
+      : [`it keeps messages ${inWords(found.retention_ms)}, not ${inWords(kept)}`];
+  return { name, created: inserted !== undefined, differences };
 }
 
 function inWords(retentionMs: bigint | null): string {
@@ -56,57 +40,24 @@ export async function topicRetentionMs(database: BusDatabase, topic: string): Pr
   return row.retention_ms === null ? Number.POSITIVE_INFINITY : Number(row.retention_ms);
 }
 
-/** Moves a group's places to the first messages appended at or after an instant. Throws when it has members. */
-export function seekGroup(database: BusDatabase, { topic, group, timestampMs }: SeekOptions): Promise<void> {
-  return database.transaction().execute(async (transaction) => {
-    const groupId = await lockGroup(transaction, { topic, group });
-    if (groupId === undefined) throw new Error(`there is no topic ${topic}`);
-    await sql`SELECT set_config('synchronous_commit', 'on', true)`.execute(transaction);
-    const member = await transaction
-      .selectFrom("member")
-      .select("id")
-      .where("group_id", "=", groupId)
-      .where("expires_at", ">=", sql<Date>`clock_timestamp()`)
-      .executeTakeFirst();
-    if (member !== undefined) throw new Error(`the group ${group} has members; stop them first`);
-    const partitions = await transaction
-      .selectFrom("partition")
-      .select(["id", "first_offset", "next_offset"])
-      .where("topic", "=", topic)
-      .execute();
-    for (const { id, first_offset, next_offset } of partitions) {
-      const position = await firstOffsetSince(transaction, id, first_offset, next_offset, timestampMs);
-      await transaction
-        .updateTable("group_partition")
-        .set({ next_offset: position, member_id: null })
-        .where("group_id", "=", groupId)
-        .where("partition_id", "=", id)
-        .execute();
-    }
+/** Moves a group's place to the first message appended at or after an instant. Throws when it has a reader. */
+export async function seekGroup(
+  database: BusDatabase,
+  { topic, group, timestampMs }: SeekOptions,
+): Promise<void> {
+  const { groupId, topicId } = await ensureGroup(database, topic, group);
+  await database.transaction().execute(async (transaction) => {
+    const { rows } = await sql<{ free: boolean }>`
+      SELECT pg_try_advisory_xact_lock(${readerLockClass}, ${groupId}) AS free`.execute(transaction);
+    if (rows[0]?.free !== true) throw new Error(`the group ${group} has members; stop them first`);
+    await sql`
+      UPDATE consumer_group SET next_offset = coalesce(
+        (SELECT message_offset FROM log WHERE topic_id = ${topicId} AND appended_at >= ${new Date(timestampMs)}
+          ORDER BY message_offset LIMIT 1),
+        (SELECT next_offset FROM topic WHERE id = ${topicId}))
+      WHERE id = ${groupId}`.execute(transaction);
+    // Who is moved back wants everything behind its new place.
+    await sql`UPDATE log SET finished_by = array_remove(finished_by, ${groupId})
+      WHERE topic_id = ${topicId} AND finished_by IS NOT NULL`.execute(transaction);
   });
-}
-
-/** Halves the range again and again: instants never go back within a partition, so no index on them is needed. */
-async function firstOffsetSince(
-  transaction: BusTransaction,
-  partitionId: number,
-  from: bigint,
-  end: bigint,
-  timestampMs: number,
-): Promise<bigint> {
-  let [low, high] = [from, end];
-  while (low < high) {
-    const middle = (low + high) / 2n;
-    const row = await transaction
-      .selectFrom("message")
-      .select(["message_offset", "appended_at"])
-      .where("partition_id", "=", partitionId)
-      .where("message_offset", ">=", middle)
-      .orderBy("message_offset")
-      .limit(1)
-      .executeTakeFirst();
-    if (row === undefined || row.appended_at.getTime() >= timestampMs) high = middle;
-    else low = row.message_offset + 1n;
-  }
-  return low;
 }

@@ -40,7 +40,7 @@ beforeEach(async () => {
   payer = await createPayer(world.database, { credit: 1000n });
   counters = createMoneyCounters();
   backgrounds = [];
-  bus = createPostgresBus({ url: world.url, log: silentLog, leaseMs: 1000 });
+  bus = createPostgresBus({ url: world.url, log: silentLog });
 });
 afterEach(async () => {
   await Promise.all(backgrounds.map((background) => background.stop()));

@@ -7,6 +7,10 @@ export default defineConfig({
   test: {
     // Many tests wait for processes of their own: on two cores, two at a time.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Far more than any takes: the machine may have other work.
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    setupFiles: ["test/support/leave-nothing.ts"],
     reporters: ["default", new SkipReporter(), "json"],
     outputFile: { json: ".test-output/results.json" },
     projects: [
@@ -18,8 +22,6 @@ export default defineConfig({
           // Modules have no state but constants, which test/tidy.test.ts checks: files may share what they import.
           isolate: false,
           globalSetup: ["test/support/postgres-setup.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
         },
       },
       {
@@ -28,8 +30,6 @@ export default defineConfig({
           name: "system",
           ...systemTests,
           globalSetup: ["test/support/postgres-setup.ts", "test/support/kafka-setup.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
         },
       },
     ],

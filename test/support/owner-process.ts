@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { endWithFile } from "./leftovers.ts";
 
 /** What the owner process is told. */
 export interface OwnerOptions {
@@ -40,15 +41,17 @@ export function spawnOwner(
     ...user,
   });
   const ended = once(child, "close");
+  const end = async () => {
+    child.stdin.end();
+    await ended;
+  };
+  ended.then(endWithFile(end));
   const url = firstLine(child);
   url.catch(() => undefined);
   return {
     child,
     url,
-    async end() {
-      child.stdin.end();
-      await ended;
-    },
+    end,
   };
 }
 

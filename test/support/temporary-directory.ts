@@ -3,11 +3,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { stopOrphan } from "../../standalone/postgres-orphan.ts";
+import { endWithFile } from "./leftovers.ts";
 
-/** A fresh directory that every user may pass through, so that the server's user can when the tests run as root. */
+/** Of directories that are still there, by path: what says that they are gone. */
+const gone = new Map<string, () => void>();
+
+/**
+ * A fresh directory that every user may pass through, so that the server's user can when the tests run as root. At the
+ * end of the test file it is removed, with the database server that runs on it.
+ */
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "media-gateway-test-"));
   await chmod(directory, 0o711);
+  gone.set(
+    directory,
+    endWithFile(() => removeDataDirectory(directory)),
+  );
   return directory;
 }
 
@@ -23,4 +34,6 @@ export async function removeDataDirectory(dataDir: string): Promise<void> {
   await stopOrphan({ path, cluster: join(path, "cluster"), user: undefined }, "pg_ctl", silentLog);
   await rm(path, { recursive: true, force: true, maxRetries: 5 });
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  gone.get(dataDir)?.();
+  gone.delete(dataDir);
 }

@@ -1,6 +1,7 @@
+import { globSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
 import type { ImageAdapter, Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
@@ -116,7 +117,8 @@ test("the operator's catalogue files replace those of the same name that come al
   }
 });
 
-test("no two built-in providers share a slug", () => {
-  const slugs = builtInProviders.map(({ slug }) => slug);
-  expect(new Set(slugs).size).toBe(slugs.length);
+test("every provider that has a folder is built in, once, under its folder's name", () => {
+  const folders = globSync("*/index.ts", { cwd: import.meta.dirname }).map((path) => dirname(path));
+  expect(folders).toContain("local");
+  expect(builtInProviders.map(({ slug }) => slug).sort()).toEqual(folders.sort());
 });

@@ -17,15 +17,26 @@ export interface ImageRequestBody {
   images: File[];
 }
 
-const modelsWithListedSizes: readonly unknown[] = ["gpt-image-1-mini", "gpt-image-1.5"];
+/** The images that a vendor of this wire shape offers; it refuses everything else. */
+export interface ImageOffer {
+  readonly models: readonly string[];
+  /** All sizes that a model makes besides "auto"; undefined: any that OpenAI's newer models can make. */
+  sizesOf(model: string): readonly string[] | undefined;
+}
+
+const modelsWithListedSizes: readonly string[] = ["gpt-image-1-mini", "gpt-image-1.5"];
 const modelsWithMoreQualities = /^gpt-image-2\.[56]-(sunburst|flare)/;
-const models: readonly unknown[] = [
+const models: readonly string[] = [
   ...modelsWithListedSizes,
   ...["gpt-image-2", "gpt-image-2-2026-04-21", "gpt-image-2.5-sunburst", "gpt-image-2.5-flare"],
   ...["gpt-image-2.5-sunburst-2026-09-08", "gpt-image-2.5-flare-2026-09-08"],
   ...["gpt-image-2.6-sunburst", "gpt-image-2.6-flare", "chatgpt-image-latest"],
 ];
-const listedSizes: readonly unknown[] = ["auto", "1024x1024", "1536x1024", "1024x1536"];
+const listedSizes: readonly string[] = ["1024x1024", "1536x1024", "1024x1536"];
+const openAiImages: ImageOffer = {
+  models,
+  sizesOf: (model) => (modelsWithListedSizes.includes(model) ? listedSizes : undefined),
+};
 const longestPrompt = 32_000;
 const mostImages = 16;
 
@@ -49,15 +60,18 @@ export async function readForm({ bytes, headers }: ReceivedRequest): Promise<For
 export type CheckedImageRequest = { body: ImageRequestBody } | { refusal: Refusal };
 
 /** Checks a body of "create image" as the vendor documents it. */
-export function checkGeneration(json: unknown): CheckedImageRequest {
+export function checkGeneration(json: unknown, offer: ImageOffer = openAiImages): CheckedImageRequest {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return { refusal: refusal(400, "The body is not a JSON object.", null, null) };
   }
-  return check(json as Record<string, unknown>, parameters, []);
+  return check(json as Record<string, unknown>, parameters, [], offer);
 }
 
 /** Checks a form of "create image edit" as the vendor documents it. */
-export async function checkEdit(request: ReceivedRequest): Promise<CheckedImageRequest> {
+export async function checkEdit(
+  request: ReceivedRequest,
+  offer: ImageOffer = openAiImages,
+): Promise<CheckedImageRequest> {
   const form = await readForm(request);
   if (form === undefined) return { refusal: refusal(400, "The body is not a form.", null, null) };
   const images = [...form.getAll("image"), ...form.getAll("image[]")].filter((part) => part instanceof File);
@@ -78,7 +92,7 @@ export async function checkEdit(request: ReceivedRequest): Promise<CheckedImageR
     if (!(value instanceof File)) fields[name] = parseField(name, value);
     else if (!editParameters.includes(name)) fields[name] = value;
   }
-  return check(fields, editParameters, images);
+  return check(fields, editParameters, images, offer);
 }
 
 /** Whether a file is not what it says it is, or nothing that the vendor takes. */
@@ -95,8 +109,13 @@ function parseField(name: string, value: string): unknown {
   return name === "stream" && /^(true|false)$/.test(value) ? value === "true" : value;
 }
 
-function check(body: Record<string, unknown>, known: readonly string[], images: File[]): CheckedImageRequest {
-  const fault = findFault(body, known);
+function check(
+  body: Record<string, unknown>,
+  known: readonly string[],
+  images: File[],
+  offer: ImageOffer,
+): CheckedImageRequest {
+  const fault = findFault(body, known, offer);
   if (fault !== undefined) return { refusal: fault };
   const filled = {
     n: 1,
@@ -113,14 +132,19 @@ function check(body: Record<string, unknown>, known: readonly string[], images: 
   return { body: filled as unknown as ImageRequestBody };
 }
 
-function findFault(body: Record<string, unknown>, known: readonly string[]): Refusal | undefined {
+function findFault(
+  body: Record<string, unknown>,
+  known: readonly string[],
+  offer: ImageOffer,
+): Refusal | undefined {
   const { model, prompt, stream, n = 1 } = body;
   const unknown = Object.keys(body).find((name) => !known.includes(name));
   if (unknown !== undefined)
     return refusal(400, `Unknown parameter: '${unknown}'.`, unknown, "unknown_parameter");
   if (typeof model !== "string")
     return refusal(400, "model is missing.", "model", "missing_required_parameter");
-  if (!models.includes(model)) return refusal(404, "There is no such model.", "model", "model_not_found");
+  if (!offer.models.includes(model))
+    return refusal(404, "There is no such model.", "model", "model_not_found");
   if (typeof prompt !== "string")
     return refusal(400, "prompt is missing.", "prompt", "missing_required_parameter");
   if (prompt.length === 0) return refusal(400, "prompt is too short.", "prompt", "string_too_short");
@@ -129,14 +153,19 @@ function findFault(body: Record<string, unknown>, known: readonly string[]): Ref
   if (!isCount(n, 1, 10)) return invalid("n");
   if (stream !== undefined && typeof stream !== "boolean") return invalid("stream");
   if (stream === true && n !== 1) return refusal(400, "Streaming is only supported with n=1.", "n", null);
-  return findFaultOfOutput(body, model);
+  return findFaultOfOutput(body, model, offer);
 }
 
-function findFaultOfOutput(body: Record<string, unknown>, model: string): Refusal | undefined {
+function findFaultOfOutput(
+  body: Record<string, unknown>,
+  model: string,
+  offer: ImageOffer,
+): Refusal | undefined {
   const { size = "auto", quality = "auto", background = "auto", output_format: format = "png" } = body;
   const { output_compression: compression = 100, partial_images: partials = 0, moderation = "auto" } = body;
-  const isListed = modelsWithListedSizes.includes(model);
-  if (isListed ? !listedSizes.includes(size) : !isPossibleSize(size)) return invalid("size");
+  const sizes = offer.sizesOf(model);
+  const isPossible = sizes === undefined ? isPossibleSize(size) : ["auto", ...sizes].includes(String(size));
+  if (!isPossible) return invalid("size");
   const qualities = modelsWithMoreQualities.test(model)
     ? /^(auto|low|medium|high|xhigh|max)$/
     : /^(auto|low|medium|high)$/;

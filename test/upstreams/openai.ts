@@ -1,9 +1,23 @@
-/** A stand-in for OpenAI's API over real HTTP: checks requests as the vendor does and answers as it is told. */
+/**
+ * A stand-in for OpenAI's API, and for others of its shape, over real HTTP: checks requests as the vendor does and answers
+ * as it is told.
+ */
 import { behaviourOfMarker, type SpeechBehaviour } from "./openai-behaviour.ts";
 import { createImageAnswers } from "./openai-image.ts";
 import { type ImageBehaviour, imageBehaviourOfMarker } from "./openai-image-behaviour.ts";
-import { checkEdit, checkGeneration, type ImageRequestBody } from "./openai-image-request.ts";
-import { checkSpeechRequest, refusal, refuseKey, type SpeechRequestBody } from "./openai-request.ts";
+import {
+  checkEdit,
+  checkGeneration,
+  type ImageOffer,
+  type ImageRequestBody,
+} from "./openai-image-request.ts";
+import {
+  checkSpeechRequest,
+  refusal,
+  refuseKey,
+  type SpeechOffer,
+  type SpeechRequestBody,
+} from "./openai-request.ts";
 import { createSpeechAnswers, sendError } from "./openai-speech.ts";
 import {
   type ReceivedRequest,
@@ -20,6 +34,11 @@ export interface OpenAiUpstreamOptions {
   log?: boolean;
   /** The key that it knows; "test-key" by default. */
   apiKey?: string;
+  /** Another vendor's offers in the place of OpenAI's. */
+  speech?: SpeechOffer;
+  images?: ImageOffer;
+  /** What stands before `/audio/speech` and `/images/…`; "/v1" by default. */
+  pathPrefix?: string;
   /** Chooses by request where nothing is queued; undefined falls through to markers and `otherwise`. */
   behave?: (body: SpeechRequestBody) => SpeechBehaviour | undefined;
   /** Before a request's body is read, by its headers; nothing is read before it resolves. */
@@ -39,14 +58,14 @@ export interface OpenAiUpstream extends StandIn {
 
 /** Starts it on the loopback. The behaviour of a valid request: queued, else `behave`, else its marker, else `otherwise`. */
 export async function startOpenAiUpstream(options: OpenAiUpstreamOptions = {}): Promise<OpenAiUpstream> {
-  const { apiKey = "test-key", behave, otherwise = { kind: "audio" } } = options;
+  const { apiKey = "test-key", pathPrefix = "/v1", behave, otherwise = { kind: "audio" } } = options;
   const { behaveImage, otherwiseImage = { kind: "image" } } = options;
   const queued: (SpeechBehaviour | ImageBehaviour)[] = [];
   const answerSpeech = createSpeechAnswers();
   const answerImages = createImageAnswers();
 
   const speak = (request: ReceivedRequest, answer: StandInAnswer) => {
-    const checked = checkSpeechRequest(jsonOf(request));
+    const checked = checkSpeechRequest(jsonOf(request), options.speech);
     if ("refusal" in checked) return sendError(answer, checked.refusal);
     const { body } = checked;
     const behaviour = queued.shift() ?? behave?.(body) ?? behaviourOfMarker(body.input) ?? otherwise;
@@ -55,7 +74,9 @@ export async function startOpenAiUpstream(options: OpenAiUpstreamOptions = {}): 
   };
   const draw = async (request: ReceivedRequest, answer: StandInAnswer) => {
     const isEdit = request.path.endsWith("/edits");
-    const checked = isEdit ? await checkEdit(request) : checkGeneration(jsonOf(request));
+    const checked = isEdit
+      ? await checkEdit(request, options.images)
+      : checkGeneration(jsonOf(request), options.images);
     if ("refusal" in checked) return sendError(answer, checked.refusal);
     const { body } = checked;
     const behaviour =
@@ -64,9 +85,9 @@ export async function startOpenAiUpstream(options: OpenAiUpstreamOptions = {}): 
     return answerImages(body, behaviour, answer);
   };
   const routes = new Map([
-    ["POST /v1/audio/speech", speak],
-    ["POST /v1/images/generations", draw],
-    ["POST /v1/images/edits", draw],
+    [`POST ${pathPrefix}/audio/speech`, speak],
+    [`POST ${pathPrefix}/images/generations`, draw],
+    [`POST ${pathPrefix}/images/edits`, draw],
   ]);
 
   const standIn = await startStandIn((request, answer) => {

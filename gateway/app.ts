@@ -1,6 +1,7 @@
 import findMyWay, { type HTTPMethod } from "find-my-way";
 import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import type { Strangers } from "../lib/identity/stranger.ts";
+import { ByteBudget } from "../lib/limits/byte-budget.ts";
 import { openPort } from "../lib/rpc/port/open-port.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/rpc/request-context.ts";
 import type { DrainOptions } from "../lib/rpc/server.ts";
@@ -11,7 +12,6 @@ import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
 import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { activityRoute } from "./activity/route.ts";
-import { BodyBudget } from "./body/body-budget.ts";
 import { byokRoutes } from "./byok/route.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
@@ -146,14 +146,14 @@ function createRouter(
 function routesOf(dependencies: GatewayDependencies): readonly Route[] {
   const { speech, image, usage, settings, clock } = dependencies;
   const { bodyTimeoutMs: timeoutMs } = settings;
-  const budget = new BodyBudget({
+  const budget = new ByteBudget({
     maxBytes: settings.maxInflightBodyBytes,
-    maxBodyBytes: settings.maxBodyBytes,
+    maxShareBytes: settings.maxBodyBytes,
   });
   /** A route's dependencies, with what bounds its bodies. */
   const withBodies = (mostBytes: number) => {
     const maxBytes = Math.min(settings.maxBodyBytes, mostBytes);
-    return { ...dependencies, ...settings, bodyLimits: { maxBytes, timeoutMs, budget, clock } };
+    return { ...dependencies, ...settings, bodyLimits: { maxBytes, timeoutMs, budget } };
   };
   const routes = [
     audioSpeechRoute(withBodies(maxBodyBytes.speech)),

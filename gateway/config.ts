@@ -92,7 +92,7 @@ export function gatewaySettings(config: ListenerConfig): GatewaySettings {
     creditsUrl: config.CREDITS_URL ?? `${publicUrl(config)}/credits`,
     corsOrigins: config.CORS_ORIGINS,
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
-    // Half of the least is for all bodies but the one that the other half makes sure of (body-budget.ts).
+    // Half of the least is for all bodies but the one that the other half makes sure of (byte-budget.ts).
     maxInflightBodyBytes: Math.max(config.MAX_INFLIGHT_BODY_MIB, 2 * config.MAX_BODY_MIB) * bytesPerMib,
     bodyTimeoutMs: config.BODY_TIMEOUT_MS,
     clientStallTimeoutMs: config.CLIENT_STALL_TIMEOUT_MS,

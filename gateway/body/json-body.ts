@@ -155,8 +155,5 @@ function dottedPath(pointer: string): string {
 
 /** What is wrong with a body as a whole. */
 export function invalidBody(message: string, cause?: unknown): DomainError {
-  const error = DomainError.invalid([{ path: "", message }]);
-  return cause === undefined
-    ? error
-    : new DomainError(error.reason, error.message, { issues: error.issues, cause });
+  return DomainError.invalid([{ path: "", message }], undefined, cause);
 }

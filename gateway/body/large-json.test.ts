@@ -1,18 +1,19 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isDataUrl, parseImageDataUrl } from "../../lib/http/data-url.ts";
+import { BodyBytes } from "../../lib/limits/body-bytes.ts";
 import { JsonBounds } from "../../lib/limits/json-bounds.ts";
+import { longStringBytes } from "../../lib/limits/long-strings.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { BodyBytes } from "./body-bytes.ts";
 import { maxTextBytes } from "./generation-fields.ts";
 import { type JsonObject, parseJsonBody } from "./json-body.ts";
-import { type LargeJson, longStringBytes, parseLargeJsonBody } from "./large-json.ts";
+import { type LargeJson, parseLargeJsonBody } from "./large-json.ts";
 
 const headers = { "content-type": "application/json" };
 const imageUrl = `data:image/png;base64,${Buffer.alloc(90, 7).toString("base64")}`;
 
 function bytesOf(body: Buffer, places: readonly number[]): BodyBytes {
-  const bytes = new BodyBytes(1 << 30);
+  const bytes = new BodyBytes();
   const at = places.map((place) => place % (body.length + 1)).sort((a, b) => a - b);
   for (const [index, from] of [0, ...at].entries())
     bytes.append(body.subarray(from, at[index] ?? body.length));

@@ -4,8 +4,7 @@ import type { DestinationService } from "../../gen/media/destination/v1/destinat
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
-import type { BodyLimits } from "../body/body-arrival.ts";
-import { readJsonBody } from "../body/request-body.ts";
+import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import { deletedAnswer } from "../docs/deleted-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { Exchange } from "../http/exchange.ts";

@@ -282,7 +282,7 @@ describe("audio behind audio on one connection", () => {
         await new Promise(() => undefined);
       },
     };
-    const settings = { maxBodyBytes: body.length, maxInflightBodyBytes: 2 * body.length, bodyTimeoutMs: 100 };
+    const settings = { maxBodyBytes: body.length, maxInflightBodyBytes: 4 * body.length, bodyTimeoutMs: 100 };
     await using gateway = await start(settings, { handlers });
     for (const round of [1, 2, 3]) {
       const client = new RawConnection(gateway);

@@ -3,7 +3,7 @@ import type { GenerateRequest, GenerationStarted } from "../../gen/media/image/v
 import type { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import type { BodyLimits } from "../body/body-arrival.ts";
+import type { BodyLimits } from "../body/request-body.ts";
 import { AnswerWriter } from "../http/answer-writer.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { WireNames } from "../http/service-error.ts";

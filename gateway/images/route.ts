@@ -1,6 +1,5 @@
 import type { GenerateRequest } from "../../gen/media/image/v1/image_pb.ts";
-import type { BodyLimits } from "../body/body-arrival.ts";
-import { readLargeJsonBody } from "../body/request-body.ts";
+import { type BodyLimits, readLargeJsonBody } from "../body/request-body.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";

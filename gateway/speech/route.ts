@@ -1,8 +1,7 @@
 import type { Client } from "@connectrpc/connect";
 import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
-import type { BodyLimits } from "../body/body-arrival.ts";
-import { readJsonBody } from "../body/request-body.ts";
+import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
 import type { Route } from "../http/route.ts";
 import { streamAudio } from "./answer.ts";

@@ -1,35 +1,68 @@
-/** What one of a caller's bodies holds of a budget. */
+/**
+ * Bounds the bytes that are held at one time for all owners (keys, accounts), fairly between them.
+ *
+ * 1. Never more than `maxBytes` are taken.
+ * 2. An owner holds at most `weight` times what is left free: dynamic thresholds as switches share their memory by (Choudhury
+ *    and Hahne 1998). However much one owner asks for, room for others is left, the more the fewer hold much.
+ * 3. Of `maxBytes`, `maxShareBytes` are set aside and count as free for nobody but one share at a time, the senior: the
+ *    first that gets no room otherwise. It stays that until it is settled or released. So shares that have each got a
+ *    part can't wait for each other for good: the senior alone holds what is set aside, which is room to its end, once
+ *    seniors before it have ended, as they do by themselves.
+ * 4. Whoever waits is asked in order each time when room is given back; who must wait for its own sake (2) holds up
+ *    nobody else.
+ */
+
+/** Who bytes are held for, and how many times the free room it may hold. */
+export interface ByteOwner {
+  readonly name: string;
+  readonly weight: number;
+}
+
+/** Bounds of a ByteBudget, bytes. */
+export interface ByteBudgetOptions {
+  readonly maxBytes: number;
+  /** The most that one share grows to. */
+  readonly maxShareBytes: number;
+}
+
+/** What one request holds. */
 export interface ByteShare {
-  /** Takes room at once; false, and nothing is taken, where there is none. */
-  take(bytes: number): boolean;
-  /** Takes room when there is some, unless the share is released before; one at a time. */
-  takeLater(bytes: number, taken: () => void): void;
-  /** Gives so many of the bytes that were taken back. */
-  giveBack(bytes: number): void;
-  /** Gives all of it back; nothing is to be taken afterwards. */
+  readonly bytes: number;
+  /** Whether it ever had to wait. */
+  readonly waited: boolean;
+  /** Takes so many more: true when there is room at once, else `granted` is called as soon as there is. */
+  grow(bytes: number, granted: () => void): boolean;
+  /** Says that it has come to its end, and gives back all but so many bytes. */
+  settle(bytes: number): void;
+  /** Gives everything back for good; whatever waits is not granted. May be called more than once. */
   release(): void;
 }
 
-/**
- * Bounds the bytes that are held at one time for all callers, so that none of them keeps the others out.
- *
- * 1. A caller may hold as much as is still free, not more: one alone gets half, two a third each. Whoever comes next
- *    always finds room.
- * 2. Those who wait get what becomes free in the order in which they came, unless it is more than they may hold.
- */
+interface OpenShare {
+  readonly owners: readonly ByteOwner[];
+  bytes: number;
+  /** Of them, how many were set aside. */
+  asideBytes: number;
+}
+
+interface Waiting {
+  readonly share: OpenShare;
+  readonly bytes: number;
+  readonly granted: () => void;
+}
+
+/** The room for bytes of one kind. */
 export class ByteBudget {
-  #maxBytes: number;
-  readonly #held = new Map<string, number>();
+  #options: ByteBudgetOptions;
+  readonly #heldByOwner = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
   #usedBytes = 0;
+  /** Of what is used, how much was set aside. */
+  #asideBytes = 0;
+  #senior: OpenShare | undefined;
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Has room for so many bytes at least. */
-  growTo(maxBytes: number): void {
-    this.#maxBytes = Math.max(this.#maxBytes, maxBytes);
+  constructor(options: ByteBudgetOptions) {
+    this.#options = options;
   }
 
   /** Bytes taken now. */
@@ -37,64 +70,83 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** An empty share that counts for a caller. */
-  open(caller: string): ByteShare {
-    let held = 0;
-    let waiting: Waiting | undefined;
-    const giveBack = (bytes: number) => {
-      if (bytes === 0) return;
-      held -= bytes;
-      this.#add(caller, -bytes);
-      this.#grantWaiting();
+  /** Has at least these bounds from now on. */
+  widen({ maxBytes, maxShareBytes }: ByteBudgetOptions): void {
+    this.#options = {
+      maxBytes: Math.max(maxBytes, this.#options.maxBytes),
+      maxShareBytes: Math.max(maxShareBytes, this.#options.maxShareBytes),
     };
+  }
+
+  /** A share for one request, with nothing in it yet. */
+  open(owners: readonly ByteOwner[]): ByteShare {
+    const share: OpenShare = { owners, bytes: 0, asideBytes: 0 };
+    let [isOpen, waited] = [true, false];
     return {
-      take: (bytes) => {
-        if (!this.#fits(caller, bytes)) return false;
-        this.#add(caller, bytes);
-        held += bytes;
-        return true;
+      get bytes() {
+        return share.bytes;
       },
-      takeLater: (bytes, taken) => {
-        const granted = () => {
-          held += bytes;
-          waiting = undefined;
-          taken();
-        };
-        waiting = { caller, bytes, granted };
-        this.#waiting.add(waiting);
+      get waited() {
+        return waited;
       },
+      grow: (bytes, granted) => {
+        if (!isOpen) return false;
+        const hasRoom = this.#take(share, bytes);
+        if (hasRoom) return true;
+        waited = true;
+        this.#waiting.add({ share, bytes, granted });
+        return false;
+      },
+      settle: (bytes) => this.#giveBack(share, Math.max(0, share.bytes - bytes)),
       release: () => {
-        if (waiting !== undefined) this.#waiting.delete(waiting);
-        giveBack(held);
+        isOpen = false;
+        this.#giveBack(share, share.bytes);
       },
-      giveBack,
     };
   }
 
-  #fits(caller: string, bytes: number): boolean {
-    const held = this.#held.get(caller) ?? 0;
-    return held + bytes <= this.#maxBytes - this.#usedBytes;
+  #take(share: OpenShare, bytes: number): boolean {
+    if (!this.#isFair(share, bytes)) {
+      this.#senior ??= share;
+      if (this.#senior !== share || bytes > this.#options.maxShareBytes - this.#asideBytes) return false;
+      this.#addAside(share, bytes);
+    }
+    this.#add(share, bytes);
+    return true;
   }
 
-  #add(caller: string, bytes: number): void {
-    this.#usedBytes += bytes;
-    const held = (this.#held.get(caller) ?? 0) + bytes;
-    if (held === 0) this.#held.delete(caller);
-    else this.#held.set(caller, held);
+  #isFair({ owners }: OpenShare, bytes: number): boolean {
+    const { maxBytes, maxShareBytes } = this.#options;
+    const freeBytes = maxBytes - maxShareBytes - (this.#usedBytes - this.#asideBytes) - bytes;
+    if (freeBytes < 0) return false;
+    return owners.every(
+      ({ name, weight }) => (this.#heldByOwner.get(name) ?? 0) + bytes <= weight * freeBytes,
+    );
   }
 
-  #grantWaiting(): void {
+  #giveBack(share: OpenShare, bytes: number): void {
+    if (share === this.#senior) this.#senior = undefined;
+    this.#addAside(share, -Math.min(bytes, share.asideBytes));
+    this.#add(share, -bytes);
     for (const entry of this.#waiting) {
-      if (!this.#fits(entry.caller, entry.bytes)) continue;
+      if (entry.share !== share && !this.#take(entry.share, entry.bytes)) continue;
       this.#waiting.delete(entry);
-      this.#add(entry.caller, entry.bytes);
-      entry.granted();
+      if (entry.share !== share) entry.granted();
     }
   }
-}
 
-interface Waiting {
-  readonly caller: string;
-  readonly bytes: number;
-  readonly granted: () => void;
+  #addAside(share: OpenShare, bytes: number): void {
+    share.asideBytes += bytes;
+    this.#asideBytes += bytes;
+  }
+
+  #add(share: OpenShare, bytes: number): void {
+    share.bytes += bytes;
+    this.#usedBytes += bytes;
+    for (const { name } of share.owners) {
+      const held = (this.#heldByOwner.get(name) ?? 0) + bytes;
+      if (held === 0) this.#heldByOwner.delete(name);
+      else this.#heldByOwner.set(name, held);
+    }
+  }
 }

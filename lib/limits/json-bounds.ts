@@ -8,6 +8,7 @@
  *    for a few bytes at the beginning and after each escaped quote, so that many short ones cost no call each.
  */
 import { DomainError } from "../runtime/domain-error.ts";
+import { asBuffer } from "./body-bytes.ts";
 
 /** What a JSON text may hold. */
 export interface JsonBoundsOptions {
@@ -66,7 +67,7 @@ export class JsonBounds {
 
   /** Goes on with the next bytes of the text. Throws invalid_body at the first bound that is passed. */
   take(chunk: Uint8Array): void {
-    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const bytes = asBuffer(chunk);
     let at = 0;
     while (at < bytes.length) at = this.#inString ? this.#passString(bytes, at) : this.#passTokens(bytes, at);
     this.#before += bytes.length;

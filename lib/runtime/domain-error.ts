@@ -52,10 +52,14 @@ export class DomainError extends Error {
   }
 
   /** A request that breaks the contract, with the faults found. */
-  static invalid(issues: readonly Issue[], reason: ErrorReason = ErrorReason.INVALID_BODY): DomainError {
+  static invalid(
+    issues: readonly Issue[],
+    reason: ErrorReason = ErrorReason.INVALID_BODY,
+    cause?: unknown,
+  ): DomainError {
     const first = issues[0];
     const message = first === undefined ? "invalid request" : `${first.path || "body"}: ${first.message}`;
-    return new DomainError(reason, message, { issues });
+    return new DomainError(reason, message, { issues, cause });
   }
 
   /**

@@ -8,6 +8,7 @@ import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
+import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
@@ -26,7 +27,6 @@ import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { DecodeBudget } from "./decode-budget.ts";
 import type { GenerationLimits } from "./generate.ts";
-import { ReferenceBudget } from "./reference-budget.ts";
 import { loadReferences, maxReferenceBytes } from "./references.ts";
 import { type ImageRouteDependencies, imageRoutes } from "./rpc.ts";
 
@@ -110,7 +110,7 @@ function imageWorkWithin({
   sharp.concurrency(1);
   sharp.cache(false);
   const decoding = new DecodeBudget();
-  const budget = new ReferenceBudget({ maxBytes, maxRequestBytes: maxReferenceBytes });
+  const budget = new ByteBudget({ maxBytes, maxShareBytes: maxReferenceBytes });
   return (holder) => {
     const room = decoding.of(holder.key);
     return {

@@ -7,11 +7,11 @@ import { afterEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { createGuardedFetch, type GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
+import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { CallLife } from "../../lib/rpc/call-life.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { DecodeBudget } from "./decode-budget.ts";
-import { ReferenceBudget } from "./reference-budget.ts";
 import { loadReferences, maxReferenceBytes, type ReferenceSource } from "./references.ts";
 
 const mebibyte = 1024 * 1024;
@@ -41,9 +41,9 @@ interface Limits {
 
 /** The budgets of a process, and calls that load within them. */
 class Process {
-  readonly budget = new ReferenceBudget({
-    maxBytes: 2 * maxReferenceBytes,
-    maxRequestBytes: maxReferenceBytes,
+  readonly budget = new ByteBudget({
+    maxBytes: 4 * maxReferenceBytes,
+    maxShareBytes: maxReferenceBytes,
   });
   readonly decoding = new DecodeBudget();
   readonly fetch: GuardedFetch = createGuardedFetch({
@@ -118,11 +118,11 @@ describe("downloads that stall", () => {
         Array.from({ length: 3 }, () => remote(`${url}/stall`)),
       ),
     );
-    // The oldest has its three, and nobody else of its key more than is left of the share.
+    // One has its three, and nobody else of its key more than is left of the share.
     await waitUntil(() => sent.stalled >= 3 && all.budget.usedBytes > maxReferenceBytes / 2);
     const other = all.call("other", [remote(`${url}/picture`), data(picture)]);
     expect(await other.loaded).toHaveLength(2);
-    expect(all.budget.usedBytes).toBeLessThanOrEqual(maxReferenceBytes + 2 * picture.length);
+    expect(all.budget.usedBytes).toBeLessThanOrEqual(2 * maxReferenceBytes + 2 * picture.length);
     // What was sent lies in sockets, not here.
     expect(sent.bytes).toBeLessThan(all.budget.usedBytes + 36 * 8 * mebibyte);
     for (const { controller, life } of stalled) {

@@ -8,11 +8,11 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { createGuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
+import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { CallLife } from "../../lib/rpc/call-life.ts";
 import { cidrListVar, readConfig } from "../../lib/runtime/config.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { DecodeBudget } from "./decode-budget.ts";
-import { ReferenceBudget } from "./reference-budget.ts";
 import {
   loadReferences,
   maxReferenceBytes,
@@ -33,7 +33,7 @@ function dependenciesOf(allowed = "127.0.0.0/8", timeoutMs = 20_000): ReferenceD
   const { REFERENCE_ALLOWED_CIDRS } = readConfig(spec, { REFERENCE_ALLOWED_CIDRS: allowed });
   const fetch = createGuardedFetch({ guard: createAddressGuard({ allowedCidrs: REFERENCE_ALLOWED_CIDRS }) });
   opened.push(fetch);
-  const budget = new ReferenceBudget({ maxBytes: 2 * maxReferenceBytes, maxRequestBytes: maxReferenceBytes });
+  const budget = new ByteBudget({ maxBytes: 2 * maxReferenceBytes, maxShareBytes: maxReferenceBytes });
   return { fetch, budget, room: new DecodeBudget().of("a key"), timeoutMs };
 }
 

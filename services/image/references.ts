@@ -18,11 +18,11 @@ import {
   type GuardedFetchErrorKind,
 } from "../../lib/http/guarded-fetch.ts";
 import { parseFetchUrl } from "../../lib/http/url-guard.ts";
+import type { ByteBudget, ByteShare } from "../../lib/limits/byte-budget.ts";
 import type { CallLife } from "../../lib/rpc/call-life.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { ReferenceImage } from "../../providers/contract.ts";
 import type { DecodeRoom } from "./decode-budget.ts";
-import type { ReferenceBudget, ReferenceShare } from "./reference-budget.ts";
 import {
   type DecodableReference,
   decodeReference,
@@ -52,8 +52,8 @@ export interface ReferenceHolder {
 /** What loading references works with. */
 export interface ReferenceDependencies {
   readonly fetch: Pick<GuardedFetch, "fetch">;
-  /** Of a process; takes `maxReferenceBytes` of a request. */
-  readonly budget: ReferenceBudget;
+  /** Of a process, with shares of `maxReferenceBytes`. */
+  readonly budget: ByteBudget;
   /** Where images of the holder's key are decoded. */
   readonly room: DecodeRoom;
   /** Longest time for all fetches of one request; 15 s unless given. */
@@ -67,6 +67,8 @@ const maxBytesEach = 20 * mebibyte;
 const fetchesAtOnce = 4;
 /** What a fetch finds room for before it begins, so that few begin that then wait. */
 const firstBytes = 64 * 1024;
+/** Of what is free a key holds half at most, so that it holds no more than half of all with what one request may. */
+const keyWeight = 0.5;
 /** How long a client should wait after it found no room. */
 const retryAfterMs = 1000;
 
@@ -100,14 +102,14 @@ export async function loadReferences(
   refuse(findFaults(sources));
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
-  const share = dependencies.budget.open(holder.key);
+  const share = dependencies.budget.open([{ name: holder.key, weight: keyWeight }]);
   holder.life.whenOver(share.release);
   try {
     const contents = await fetchAll(sources, share, dependencies, ended).catch((thrown: unknown) => {
       share.release();
       throw thrown;
     });
-    share.loaded(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
+    share.settle(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
     return await checkAll(contents, dependencies.room, ended, (work) => holder.life.keepUntil(work));
   } catch (thrown) {
     throw signal.aborted ? endedByCaller(signal) : thrown;
@@ -141,7 +143,7 @@ interface Content {
 
 async function fetchAll(
   sources: readonly NamedSource[],
-  share: ReferenceShare,
+  share: ByteShare,
   { fetch, timeoutMs = 15_000, roomTimeoutMs = 20_000 }: ReferenceDependencies,
   ended: AbortSignal,
 ): Promise<Content[]> {
@@ -155,7 +157,7 @@ async function fetchAll(
     if (roomBytes < 0) return false;
     const ahead = Math.min(takenAhead, bytes);
     takenAhead -= ahead;
-    if (bytes > ahead) await share.take(bytes - ahead, signal);
+    if (bytes > ahead) await takeRoom(share, bytes - ahead, signal);
     return true;
   };
   const left = sources.entries();
@@ -182,7 +184,7 @@ async function fetchAll(
 /** Takes room for what has come with the request and for the beginning of what is fetched; returns how much of the latter. */
 async function takeFirst(
   sources: readonly NamedSource[],
-  share: ReferenceShare,
+  share: ByteShare,
   timeoutMs: number,
   ended: AbortSignal,
 ): Promise<number> {
@@ -191,11 +193,21 @@ async function takeFirst(
   const ahead = Math.min(Math.min(fetched, fetchesAtOnce) * firstBytes, maxReferenceBytes - held);
   const deadline = AbortSignal.timeout(timeoutMs);
   try {
-    await share.take(held + ahead, AbortSignal.any([ended, deadline]));
+    await takeRoom(share, held + ahead, AbortSignal.any([ended, deadline]));
   } catch (thrown) {
     throw deadline.aborted ? noRoom(thrown) : thrown;
   }
   return ahead;
+}
+
+/** Resolves once there is room. Throws the signal's reason. */
+async function takeRoom(share: ByteShare, bytes: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  if (share.grow(bytes, resolve)) return;
+  const giveUp = () => reject(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  await promise.finally(() => signal.removeEventListener("abort", giveUp));
 }
 
 /** Decodes each once; what can be told without decoding is told before any is. */
@@ -251,8 +263,7 @@ function refuse(faults: readonly Issue[]): void {
 }
 
 function refused(path: string, message: string, cause: unknown): DomainError {
-  const issues = [{ path, message }];
-  return new DomainError(ErrorReason.REFERENCE_REFUSED, `${path}: ${message}`, { issues, cause });
+  return DomainError.invalid([{ path, message }], ErrorReason.REFERENCE_REFUSED, cause);
 }
 
 function endedByCaller({ reason }: AbortSignal): DomainError {

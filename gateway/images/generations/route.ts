@@ -1,6 +1,5 @@
-import type { BodyLimits } from "../../body/body-arrival.ts";
 import { isForm, parseFormBody } from "../../body/form-body.ts";
-import { readBody, readLargeJsonBody } from "../../body/request-body.ts";
+import { type BodyLimits, readBody, readLargeJsonBody } from "../../body/request-body.ts";
 import { apiPath } from "../../docs/openapi.ts";
 import type { RouteDocument } from "../../docs/route-document.ts";
 import type { Exchange } from "../../http/exchange.ts";

@@ -1,18 +1,22 @@
+import { randomBytes } from "node:crypto";
 import { type DescMessage, fromBinary, fromJsonString, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { ErrorDetailSchema, ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
+import { BodyBytes } from "../../limits/body-bytes.ts";
 import { JsonBounds } from "../../limits/json-bounds.ts";
+import { LongStrings, longStringBytes } from "../../limits/long-strings.ts";
 import { WireScanner } from "../../limits/wire-bounds.ts";
 import { DomainError } from "../../runtime/domain-error.ts";
-import { cutLargeTexts, restoreLargeTexts } from "./large-json-texts.ts";
 import type { RequestFormat } from "./request-format.ts";
 import { maxDepth, type RequestLimits } from "./request-limits.ts";
+import { restoreStrings } from "./restore-strings.ts";
 
 /** What requests may be compressed with, and answers on demand. */
 export const compressions = [compressionGzip, compressionBrotli] as const;
 
-const envelopeHeadBytes = 5;
+/** Of what stands before a message in its envelope. */
+export const envelopeHeadBytes = 5;
 const compressedFlag = 0b01;
 const maxKeyBytes = 1024;
 /** Of what a decoder says, which may quote the message. */
@@ -103,12 +107,15 @@ export class MessageDecoder {
 
 async function decodeJson(schema: DescMessage, message: Uint8Array, limits: RequestLimits): Promise<Message> {
   const { maxElements, maxTextBytes } = limits;
-  new JsonBounds({ maxElements, maxDepth, maxKeyBytes }).take(message);
-  const { json, texts } = cutLargeTexts(Buffer.from(message.buffer, message.byteOffset, message.length));
-  if (json.length > maxTextBytes)
-    throw malformed(`must not have more than ${maxTextBytes} bytes besides images`);
-  const decoded = fromJsonString(schema, new TextDecoder().decode(json), { ignoreUnknownFields: true });
-  await restoreLargeTexts(schema, decoded, texts);
+  const bounds = new JsonBounds({ maxElements, maxDepth, maxKeyBytes, longStringBytes });
+  bounds.take(message);
+  const body = new BodyBytes();
+  body.append(message);
+  // Their names are base64, for a field of bytes.
+  const strings = new LongStrings(body, bounds.longStrings, randomBytes(24).toString("base64"));
+  const json = new TextDecoder().decode(strings.textWithout(maxTextBytes));
+  const decoded = fromJsonString(schema, json, { ignoreUnknownFields: true });
+  if (bounds.longStrings.length > 0) await restoreStrings(schema, decoded, strings, maxTextBytes);
   return decoded;
 }
 

@@ -21,17 +21,25 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { ByteBudget, type ByteShare } from "../../limits/byte-budget.ts";
+import { collectBody } from "../../limits/collect-body.ts";
 import { Turns } from "../../limits/turns.ts";
 import { DomainError } from "../../runtime/domain-error.ts";
 import { wordOfReason } from "../../runtime/error-code.ts";
 import { beginCallLife, callLifeOf } from "../call-life.ts";
 import type { NodeRequest, NodeResponse } from "../port/port-listener.ts";
 import { byteHolderKey, requestLogKey } from "../request-context.ts";
-import { type BodyBounds, collectBody, noRoom } from "./request-body.ts";
 import { only, type RequestFormat, requestFormatOf, withEmptyMessage } from "./request-format.ts";
 import { type RequestLimits, requestLimitsOf } from "./request-limits.ts";
-import { checkBody, inflate, MessageDecoder, openEnvelope, tooLarge } from "./request-message.ts";
+import {
+  checkBody,
+  envelopeHeadBytes,
+  inflate,
+  MessageDecoder,
+  openEnvelope,
+  tooLarge,
+} from "./request-message.ts";
 
 interface Withheld {
   readonly request: NodeRequest;
@@ -44,7 +52,12 @@ const withheldKey = createContextKey<Withheld | undefined>(undefined, { descript
 /** Messages that are inflated at once: as many as there are threads to do it. Each may take a window of 16 MiB. */
 const maxInflating = 4;
 const awaitsContinue = /(^|,)\s*100-continue/i;
+
+/** A body is small up to here, bytes. */
+const smallBodyBytes = 64 << 10;
+const noRoomRetryMs = 1000;
 const noBytes = new Uint8Array(0);
+const ignore = () => undefined;
 
 /** Of request messages that all calls of a port hold together, at least; enough for thousands of texts. */
 const minBudgetBytes = 64 << 20;
@@ -54,7 +67,7 @@ const largestRequestsHeld = 8;
 /** Reads the requests of one port. */
 export class RequestReader {
   readonly #bodyTimeoutMs: number;
-  readonly #budget = new ByteBudget(minBudgetBytes);
+  readonly #budget = new ByteBudget({ maxBytes: minBudgetBytes, maxShareBytes: 0 });
   readonly #decoder = new MessageDecoder();
   readonly #inflating = new Turns(maxInflating);
 
@@ -77,7 +90,8 @@ export class RequestReader {
   /** Innermost of the interceptors of these methods, at a service that takes messages of so many bytes at most. */
   interceptor(methods: readonly DescMethod[], readMaxBytes: number): Interceptor {
     const limits = new Map(methods.map((method) => [method, requestLimitsOf(method, readMaxBytes)]));
-    for (const { maxBytes } of limits.values()) this.#budget.growTo(largestRequestsHeld * maxBytes);
+    for (const { maxBytes } of limits.values())
+      this.#budget.widen({ maxBytes: largestRequestsHeld * maxBytes, maxShareBytes: maxBytes });
     return (next) => async (request) => {
       const withheld = request.contextValues.get(withheldKey);
       const bounds = limits.get(request.method);
@@ -96,7 +110,7 @@ export class RequestReader {
   ): Promise<Message> {
     const { contextValues } = request;
     beginCallLife(request);
-    const share = this.#budget.open(contextValues.get(byteHolderKey));
+    const share = this.#budget.open([{ name: contextValues.get(byteHolderKey), weight: 1 }]);
     try {
       const bytes = await this.#readBytes(withheld, request.signal, limits, share);
       const message = await this.#decoder.decode(request.method.input, bytes, withheld.format, limits);
@@ -118,33 +132,57 @@ export class RequestReader {
     { maxBytes }: RequestLimits,
     share: ByteShare,
   ): Promise<Uint8Array> {
-    const body =
-      format.query ??
-      (await collect(request, response, {
-        check: (length, head) => checkBody(length, head, format, maxBytes),
-        share,
-        timeoutMs: this.#bodyTimeoutMs,
-        signal,
-      }));
+    const bounds = { maxBytes, share, signal, timeoutMs: this.#bodyTimeoutMs };
+    const body = format.query ?? (await receiveBody(request, response, format, bounds));
     const { isCompressed, message } = openEnvelope(body, format);
     if (!isCompressed) {
       if (message.length > maxBytes) throw tooLarge(maxBytes);
       return message;
     }
     const inflated = await this.#inflating.take(() => inflate(message, format.encoding, maxBytes));
-    if (!share.take(inflated.length)) throw noRoom();
+    if (!share.grow(inflated.length, ignore)) throw noRoom();
+    share.settle(inflated.length);
     return inflated;
   }
 }
 
-/** The body; a length that was announced is checked before a byte of it is read. */
-function collect(request: NodeRequest, response: NodeResponse, bounds: BodyBounds): Promise<Uint8Array> {
+interface MessageBounds {
+  readonly maxBytes: number;
+  readonly share: ByteShare;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The body; a length that was announced is checked before a byte of it is read. One that proves to be large takes what
+ * it still lacks at once: many that have a part each would keep each other from ever being whole.
+ */
+async function receiveBody(
+  request: NodeRequest,
+  response: NodeResponse,
+  format: RequestFormat,
+  { maxBytes, ...bounds }: MessageBounds,
+): Promise<Uint8Array> {
   const { "content-length": announced, expect } = request.headers;
-  if (announced !== undefined) bounds.check(Number(announced), noBytes);
-  const most = announced === undefined ? Infinity : Number(announced);
-  if (expect !== undefined && awaitsContinue.test(expect)) response.writeContinue();
-  return collectBody(request, {
+  const announcedBytes = announced === undefined ? Infinity : Number(announced);
+  let mostBytes = 0;
+  if (announced !== undefined) checkBody(announcedBytes, noBytes, format, maxBytes);
+  const body = await collectBody(request, {
     ...bounds,
-    check: (length, head) => Math.max(Math.min(bounds.check(length, head), most), length),
+    reserve: (size) => (size > smallBodyBytes ? mostBytes : size),
+    begin: () => {
+      if (expect !== undefined && awaitsContinue.test(expect)) response.writeContinue();
+    },
+    inspect(_piece, body) {
+      const most = checkBody(body.size, body.head(envelopeHeadBytes), format, maxBytes);
+      mostBytes = Math.max(body.size, Math.min(announcedBytes, most));
+    },
+    noRoom,
   });
+  return body.whole();
+}
+
+/** Nothing is free in the budget now. */
+function noRoom(): DomainError {
+  return new DomainError(ErrorReason.OVERLOADED, "no room for the request", { retryAfterMs: noRoomRetryMs });
 }

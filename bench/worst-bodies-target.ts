@@ -1,7 +1,12 @@
 /** A gateway over services that are played, and a probe in it; the other side of bench/worst-bodies.ts. */
 
 import { imageFinished, imageStarted, wholeImage } from "../test/support/gateway-images.ts";
-import { startGatewayServer } from "../test/support/gateway-server.ts";
+import {
+  bytesFrame,
+  finishedFrame,
+  startedFrame,
+  startGatewayServer,
+} from "../test/support/gateway-server.ts";
 
 /** What the target tells once a request is over. */
 export interface Probe {
@@ -16,27 +21,49 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-/** Looks at each turn of the loop until it is stopped. */
-function startProbe(): () => Probe {
+/** A turn of the loop that took so long may have taken memory, µs. */
+const workUs = 100;
+
+function threadUs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+}
+
+/**
+ * Looks at each turn of the loop until it is stopped. For memory, garbage is collected after each turn that did
+ * something: what counts is what is alive and what one turn throws away, not what the collector had no reason to look
+ * at yet; the collector's time is not part of a turn then.
+ */
+function startProbe(what: "turns" | "memory"): () => Probe {
   globalThis.gc?.();
   const before = usedBytes();
-  let [longestUs, most, isRunning] = [0, before, true];
-  let last = process.threadCpuUsage();
+  let [longestUs, mostBytes, isRunning] = [0, before, true];
+  let lastUs = threadUs();
   const look = () => {
-    const { user, system } = process.threadCpuUsage(last);
-    longestUs = Math.max(longestUs, user + system);
-    most = Math.max(most, usedBytes());
-    last = process.threadCpuUsage();
+    const turnUs = threadUs() - lastUs;
+    longestUs = Math.max(longestUs, turnUs);
+    if (what === "memory" && turnUs > workUs) {
+      mostBytes = Math.max(mostBytes, usedBytes());
+      globalThis.gc?.({ type: "minor" });
+    }
+    lastUs = threadUs();
     if (isRunning) setImmediate(look);
   };
   setImmediate(look);
   return () => {
     isRunning = false;
-    return { longestTurnMs: longestUs / 1000, grownBytes: most - before };
+    return { longestTurnMs: longestUs / 1000, grownBytes: mostBytes - before };
   };
 }
 
 const gateway = await startGatewayServer({
+  handlers: {
+    async *synthesize() {
+      yield startedFrame();
+      yield bytesFrame(Buffer.from("x"));
+      yield finishedFrame();
+    },
+  },
   imageHandlers: {
     async *generate() {
       yield imageStarted();
@@ -46,8 +73,8 @@ const gateway = await startGatewayServer({
   },
 });
 process.on("message", (message) => {
-  if (message !== "begin") return;
-  const stop = startProbe();
+  if (message !== "turns" && message !== "memory") return;
+  const stop = startProbe(message);
   process.once("message", () => process.send?.(stop()));
   process.send?.("begun");
 });

@@ -19,6 +19,7 @@ describe("user, session and trace", () => {
   test.for<[string, Parameters<typeof faultyPaths>[0]]>([
     ["256 code points each", { user: "😀".repeat(256), sessionId: "é".repeat(256) }],
     ["16 KiB of trace", { trace: jsonOfBytes(16 * kib) }],
+    ["1,024 values of trace", { trace: { a: Array(1021).fill(1), b: { c: 1 } } }],
     ["an empty trace", { trace: {} }],
     ["control characters other than U+0000", { user: "a\u0001\n", trace: { a: "\u0001" } }],
     ["what only looks like U+0000 in JSON", { user: "\\u0000", trace: { "\\u0000": "\\\\u0000" } }],
@@ -30,6 +31,8 @@ describe("user, session and trace", () => {
   test.for<[string, Parameters<typeof faultyPaths>[0], readonly string[]]>([
     ["257 characters", { user: "u".repeat(257), sessionId: "s".repeat(257) }, ["user", "session_id"]],
     ["more than 16 KiB", { trace: jsonOfBytes(16 * kib + 1) }, ["trace"]],
+    ["1,025 values in a list", { trace: { a: Array(1024).fill(1) } }, ["trace"]],
+    ["1,025 values at all levels", { trace: { a: Array(512).fill({ b: 1 }) } }, ["trace"]],
     ["U+0000 in the user", { user: `a${nul}` }, ["user"]],
     ["U+0000 in the session", { sessionId: nul }, ["session_id"]],
     ["U+0000 in a value", { trace: { span: nul } }, ["trace"]],

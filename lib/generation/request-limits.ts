@@ -7,6 +7,11 @@ import { codePoints } from "./code-points.ts";
 export const maxInstructionsCharacters = 4096;
 const maxLabelCharacters = 256;
 const maxTraceBytes = 16 * 1024;
+/**
+ * Members and items of a trace at all levels: as many as a body of the gateway has in all. Account decodes traces by the
+ * dozen (account-holds.ts), and each value takes it 1 to 2.5 µs.
+ */
+const maxTraceValues = 1024;
 const maxOptionsBytes = 64 * 1024;
 const maxProviders = 32;
 /** PostgreSQL, where these fields end, has no text that holds it. */
@@ -26,9 +31,13 @@ export function attributionIssues({ user, sessionId, trace }: AttributionFields)
   if (trace === undefined) return issues;
   if (jsonBytes(trace) > maxTraceBytes) {
     issues.push({ path: "trace", message: `must be at most ${maxTraceBytes} bytes as JSON` });
-  } else if (holdsNul(trace)) {
-    issues.push({ path: "trace", message: withoutNul });
+    return issues;
   }
+  const { values, holdsNul } = walk(trace);
+  if (values > maxTraceValues) {
+    issues.push({ path: "trace", message: `must not have more than ${maxTraceValues} members and items` });
+  }
+  if (holdsNul) issues.push({ path: "trace", message: withoutNul });
   return issues;
 }
 
@@ -41,14 +50,20 @@ function labelIssues(path: string, text: string): Issue[] {
   return issues;
 }
 
-function holdsNul(root: JsonValue): boolean {
+/** How many members and items there are within, and whether a name or a text has U+0000. */
+function walk(root: JsonObject): { readonly values: number; readonly holdsNul: boolean } {
   const open: JsonValue[] = [root];
+  let [values, holdsNul] = [0, false];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value === "string" && value.includes(nul)) return true;
+    if (typeof value === "string" && value.includes(nul)) holdsNul = true;
     if (typeof value !== "object" || value === null) continue;
-    open.push(...Object.keys(value), ...Object.values(value));
+    if (!Array.isArray(value)) holdsNul ||= Object.keys(value).some((name) => name.includes(nul));
+    for (const member of Object.values(value)) {
+      values += 1;
+      open.push(member);
+    }
   }
-  return false;
+  return { values, holdsNul };
 }
 
 /** What is wrong with a `provider` object, by REST names; empty when nothing is. */

@@ -175,7 +175,8 @@ export type GenerateRequest = Message<"media.image.v1.GenerateRequest"> & {
   sessionId: string;
 
   /**
-   * The caller's trace fields, at most 16 KiB as JSON; kept with the usage record, never sent to the provider.
+   * The caller's trace fields, at most 16 KiB as JSON and 1,024 members and items; kept with the usage record, never
+   * sent to the provider.
    *
    * @generated from field: google.protobuf.Struct trace = 17;
    */

@@ -33,7 +33,10 @@ export const defaultMessageLimits: MessageLimits = { readMaxBytes: 1 << 20, writ
 /** Longest deadline a caller may ask for, milliseconds: above every operation's own. */
 const maxTimeoutMs = 900_000;
 
-/** How long a request's body may take to come unless an option says else, milliseconds; as the gateway has it. */
+/**
+ * How long a request's body may take to come unless an option says else, milliseconds. A constant: BODY_TIMEOUT_MS is for
+ * what the world sends to the gateway over whatever line it has. Here it is a bound on what holds room, 33 MiB at most.
+ */
 const defaultBodyTimeoutMs = 30_000;
 /** Of each message in a stream of requests. */
 const maxStreamedMessageBytes = 64 << 10;

@@ -5,21 +5,21 @@ import type { NodeRequest, NodeResponse } from "../port/port-listener.ts";
 const lingerMs = 2000;
 
 /**
- * Sees to what is left of a request's body when its answer has ended. Over HTTP/1.1 Node passes it over, so that the
- * connection can be used again; a body that goes on ends the connection. A stream of HTTP/2 ends without error.
+ * Sees to what is left of a request's body when its answer has ended: Node passes over what still comes, and lets it come
+ * without end. Over HTTP/1.1 a connection on which a body goes on is ended, others can be used again. A stream of HTTP/2
+ * is reset without error (RFC 9113, 8.1); its response is no measure of that, which finishes only when the stream closes.
  */
 export function leaveUnread(request: NodeRequest, response: NodeResponse): void {
-  response.once("finish", () => {
-    if ("stream" in request) {
-      if (!request.complete) request.stream.close(constants.NGHTTP2_NO_ERROR);
-      return;
-    }
+  const isHttp2 = "stream" in request;
+  const carrier = isHttp2 ? request.stream : request.socket;
+  (isHttp2 ? request.stream : response).once("finish", () => {
     if (request.complete) return;
-    const { socket } = request;
     const linger = setTimeout(() => {
-      if (!request.complete) socket.destroy();
+      if (request.complete) return;
+      if (isHttp2) request.stream.close(constants.NGHTTP2_NO_ERROR);
+      else request.socket.destroy();
     }, lingerMs);
     request.once("close", () => clearTimeout(linger));
-    socket.once("close", () => clearTimeout(linger));
+    carrier.once("close", () => clearTimeout(linger));
   });
 }

@@ -1,5 +1,10 @@
-/** A gateway over services that are played, and a probe in it; the other side of bench/worst-bodies.ts. */
-
+/** A gateway and an RPC port over services that are played, and a probe in them; the other side of bench/worst-bodies.ts. */
+import type { DescService } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { imageMessageLimits } from "../lib/generation/image-messages.ts";
+import { startRpcServer } from "../lib/rpc/server.ts";
+import { silentLog } from "../lib/runtime/log.ts";
+import { rpcServices } from "../test/attack/rpc-services.ts";
 import { imageFinished, imageStarted, wholeImage } from "../test/support/gateway-images.ts";
 import {
   bytesFrame,
@@ -72,6 +77,28 @@ const gateway = await startGatewayServer({
     },
   },
 });
+/** Answers every RPC with nothing. */
+function played(service: DescService): Partial<ServiceImpl<DescService>> {
+  const handlers = service.methods.map(({ localName, methodKind }) => {
+    async function* nothing() {
+      yield* [];
+    }
+    return [localName, methodKind === "unary" ? () => ({}) : nothing];
+  });
+  return Object.fromEntries(handlers) as Partial<ServiceImpl<DescService>>;
+}
+
+const rpc = await startRpcServer({
+  host: "127.0.0.1",
+  port: 0,
+  services: rpcServices,
+  limits: imageMessageLimits(32 << 20),
+  routes: (router) => {
+    for (const service of rpcServices) router.service(service, played(service));
+  },
+  readiness: async () => [],
+  log: silentLog,
+});
 process.on("message", (message) => {
   if (message !== "turns" && message !== "memory") return;
   const stop = startProbe(message);
@@ -79,4 +106,4 @@ process.on("message", (message) => {
   process.send?.("begun");
 });
 process.on("disconnect", () => process.exit());
-process.send?.(gateway.baseUrl);
+process.send?.({ baseUrl: gateway.baseUrl, rpcPort: rpc.port });

@@ -1,41 +1,20 @@
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
-import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
-import { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
-import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
-import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
-import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
-import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { type AccessRule, accessTable } from "../../lib/identity/access.ts";
 import { callRaw, type Protocol, type RawAnswer } from "./raw-rpc.ts";
+import { rpcOf, rpcServices } from "./rpc-services.ts";
 import { expectUnharmed, printDamages, startTarget, type Target, underAttack, unknownKey } from "./target.ts";
 import { worstMessages } from "./worst-messages.ts";
-
-const services: readonly DescService[] = [
-  AccountAdminService,
-  AccountInternalService,
-  CreditService,
-  KeyService,
-  ProviderKeyService,
-  DestinationAdminService,
-  DestinationService,
-  ImageService,
-  SpeechService,
-  UsageAdminService,
-  UsageService,
-];
 
 /** As much as any RPC but image.Generate has ever taken in one message. */
 const messageBytes = 1 << 20;
 /** Unpacked size of what is sent packed: a thousand times as much as goes over the wire. */
 const unpackedBytes = 32 << 20;
 
-const methods = services.flatMap(({ methods }) => methods.map((method) => [rpcOf(method), method] as const));
+const methods = rpcServices.flatMap(({ methods }) =>
+  methods.map((method) => [rpcOf(method), method] as const),
+);
 
 let target: Target;
 const listsWithoutEnd = Buffer.from(`{"zz":[${"[],".repeat(unpackedBytes / 3)}[]]}`);
@@ -109,10 +88,6 @@ describe("a caller's body", () => {
     expectUnharmed(damage);
   });
 });
-
-function rpcOf({ parent, name }: DescMethod): string {
-  return `${parent.typeName}/${name}`;
-}
 
 function protocolsOf({ methodKind }: DescMethod): readonly Protocol[] {
   return [methodKind === "unary" ? "Connect" : "Connect stream", "gRPC", "gRPC-Web"];

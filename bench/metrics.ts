@@ -10,9 +10,9 @@ import {
   GenerationEventSchema,
   Outcome,
 } from "../gen/media/event/v1/generation_event_pb.ts";
+import { measureGenerations } from "../lib/generation/generation-metrics.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { measureCalls } from "../lib/telemetry/metrics-calls.ts";
-import { measureGenerations } from "../lib/telemetry/metrics-generations.ts";
 import { openMetrics } from "../lib/telemetry/metrics-process.ts";
 
 const requests = 200_000;

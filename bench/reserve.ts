@@ -8,7 +8,7 @@ import { sql } from "kysely";
 import type { GenerationEvent } from "../gen/media/event/v1/generation_event_pb.ts";
 import { connectDatabase } from "../lib/database/connect.ts";
 import { migrateToLatest } from "../lib/database/migrate.ts";
-import { BatchCall } from "../lib/generation/batch-call.ts";
+import { BatchCall } from "../lib/runtime/batch-call.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { type HoldRequest, reserveCredit } from "../services/account/money/holds.ts";

@@ -1,3 +1,4 @@
+import { processNames } from "../commands/processes.ts";
 import { generateApiKey } from "../lib/identity/api-key.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
@@ -98,14 +99,7 @@ export async function startProcesses(upstreamUrl: string, env: Record<string, st
     baseUrl: stack.restUrl,
     isProxy: false,
     apiKey: stack.inferenceKey,
-    processes: {
-      gateway: stack.gateway.pid,
-      speech: stack.speech.pid,
-      image: stack.image.pid,
-      account: stack.account.pid,
-      usage: stack.usage.pid,
-      destination: stack.destination.pid,
-    },
+    processes: Object.fromEntries(processNames.map((name) => [name, stack[name].pid])),
     accountMetricsUrl: `${stack.accountUrl}/metrics`,
     async stop() {
       await stack.stop();

@@ -2,61 +2,29 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { drainTimeoutMs as gatewayDrainMs, gatewaySpec, readGatewayConfig } from "../gateway/config.ts";
 import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { type ConfigSpec, databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
-import { accountSpec, readAccountConfig } from "../services/account/config.ts";
-import { destinationSpec, readDestinationConfig } from "../services/destination/config.ts";
-import { drainTimeoutMs as imageDrainMs, imageSpec, readImageConfig } from "../services/image/config.ts";
-import { readSpeechConfig, drainTimeoutMs as speechDrainMs, speechSpec } from "../services/speech/config.ts";
-import { readUsageConfig, usageSpec } from "../services/usage/config.ts";
+import { type DrainConfig, drainTimeoutMs } from "../lib/service/service-spec.ts";
 import { listOverlays, manifestsFolder, renderOverlay } from "./deploy-render.ts";
 import { checkTools } from "./deploy-tool-list.ts";
 import { missingTools } from "./deploy-tools.ts";
+import { processNames, processSpecs } from "./processes.ts";
 
 type Environment = Record<string, string>;
 
-/** What a process reads, and how long it may take to drain with what it was given; Jobs drain nothing. */
-interface Reader {
-  readonly spec: ConfigSpec;
-  drainMs(env: Environment): number;
-}
-
-const migrateSpec = { DATABASE_URL: databaseUrlVar() };
-const topicsSpec = { ...kafkaSpec, ...topicSpec };
-const readers: Readonly<Record<string, Reader>> = {
-  gateway: { spec: gatewaySpec, drainMs: drain(readGatewayConfig, gatewayDrainMs) },
-  speech: { spec: speechSpec, drainMs: drain(readSpeechConfig, speechDrainMs) },
-  image: { spec: imageSpec, drainMs: drain(readImageConfig, imageDrainMs) },
-  account: { spec: accountSpec, drainMs: drain(readAccountConfig, (config) => config.DRAIN_TIMEOUT_MS) },
-  usage: { spec: usageSpec, drainMs: drain(readUsageConfig, (config) => config.DRAIN_TIMEOUT_MS) },
-  destination: {
-    spec: destinationSpec,
-    drainMs: drain(readDestinationConfig, (config) => config.DRAIN_TIMEOUT_MS),
-  },
-  migrate: { spec: migrateSpec, drainMs: readOnly(migrateSpec) },
-  topics: { spec: topicsSpec, drainMs: readOnly(topicsSpec) },
+/** What each process and Job reads. */
+const specs: Readonly<Record<string, ConfigSpec>> = {
+  ...processSpecs,
+  migrate: { DATABASE_URL: databaseUrlVar() },
+  topics: { ...kafkaSpec, ...topicSpec },
 };
-const jobs = ["migrate", "topics"];
-const processes = Object.keys(readers).filter((name) => !jobs.includes(name));
+const processes: readonly string[] = processNames;
+const jobs = Object.keys(specs).filter((name) => !processes.includes(name));
 
-/** Reads the environment as the process does, which throws for a value that it refuses. */
-function drain<C extends { readonly DRAIN_DELAY_MS: number }>(
-  read: (env: Environment) => C,
-  drainTimeoutMs: (config: C) => number,
-) {
-  return (env: Environment) => {
-    const config = read(env);
-    return config.DRAIN_DELAY_MS + drainTimeoutMs(config);
-  };
-}
-
-/** The same of what drains nothing. */
-function readOnly(spec: ConfigSpec) {
-  return (env: Environment) => {
-    readConfig(spec, env);
-    return 0;
-  };
+/** Reads the environment as the process does, which throws for a value that it refuses; Jobs drain nothing. */
+function drainMs(name: string, env: Environment): number {
+  const config = readConfig(specs[name] ?? {}, env) as object as DrainConfig & { DRAIN_DELAY_MS?: number };
+  return jobs.includes(name) ? 0 : (config.DRAIN_DELAY_MS ?? 0) + drainTimeoutMs(config);
 }
 
 /** What stands for the value of a Secret. */
@@ -155,7 +123,7 @@ function envFilesOf(name: string): string[] {
 
 /** The workloads as the files of `base` and `setup` have them, on the connections of the local overlay. */
 function plainWorkloads(): Workload[] {
-  const manifests = Object.keys(readers).flatMap((name) => {
+  const manifests = Object.keys(specs).flatMap((name) => {
     const file = jobs.includes(name) ? "job.yaml" : "deployment.yaml";
     const own = parse(readFileSync(join(folderOf(name), file), "utf8")) as Manifest;
     const config = join(folderOf(name), "config.env");
@@ -197,27 +165,25 @@ describe.for(sources)("%s", ([, isRendered, read]) => {
   beforeEach(({ skip }) => skip(isRendered && kubectlMissing, needsKubectl));
 
   test("have every process and Job", () => {
-    expect(new Set(found.map(({ name }) => name))).toEqual(new Set(Object.keys(readers)));
+    expect(new Set(found.map(({ name }) => name))).toEqual(new Set(Object.keys(specs)));
   });
 
   test("set only variables that the process reads", () => {
     const unread = found.flatMap(({ name, env }) =>
-      Object.keys(env).flatMap((variable) =>
-        variable in (readers[name]?.spec ?? {}) ? [] : `${name}: ${variable}`,
-      ),
+      Object.keys(env).flatMap((variable) => (variable in (specs[name] ?? {}) ? [] : `${name}: ${variable}`)),
     );
     expect(unread).toEqual([]);
   });
 
   test("set what the process can't do without, and values that it takes", () => {
-    for (const { name, env } of found) expect(() => readers[name]?.drainMs(env), name).not.toThrow();
+    for (const { name, env } of found) expect(() => drainMs(name, env), name).not.toThrow();
   });
 
   test("leave more time to end than draining and flushing take", () => {
     const flushMs = 15_000;
     const short = found.filter(({ name, env, graceMs }) => {
-      const drainMs = readers[name]?.drainMs(env) ?? 0;
-      return drainMs > 0 && graceMs < drainMs + flushMs;
+      const neededMs = drainMs(name, env);
+      return neededMs > 0 && graceMs < neededMs + flushMs;
     });
     expect(short.map(({ name, graceMs }) => `${name}: ${graceMs} ms`)).toEqual([]);
   });
@@ -226,7 +192,7 @@ describe.for(sources)("%s", ([, isRendered, read]) => {
     const own = ["PORT", "SERVICE_KEY_FILE", "DATABASE_URL", "MASTER_KEYS", "DRAIN_TIMEOUT_MS"];
     const values = new Map<string, Set<string>>();
     for (const { name, env } of found.filter((workload) => processes.includes(workload.name))) {
-      for (const [variable, spec] of Object.entries(readers[name]?.spec ?? {})) {
+      for (const [variable, spec] of Object.entries(specs[name] ?? {})) {
         const value = env[variable] ?? String((spec as { default?: unknown }).default);
         if (!own.includes(variable)) values.set(variable, (values.get(variable) ?? new Set()).add(value));
       }
@@ -254,15 +220,15 @@ describe.for(sources)("%s", ([, isRendered, read]) => {
 });
 
 describe("the lists of variables", () => {
-  test.for(Object.keys(readers))("of %s name everything that it reads, each with its default", (name) => {
+  test.for(Object.keys(specs))("of %s name everything that it reads, each with its default", (name) => {
     const files = envFilesOf(name).map(readEnvFile);
     const listed: Environment = Object.assign({}, ...files.map((file) => file.listed));
     const set = plainWorkloads().find((workload) => workload.name === name)?.env ?? {};
-    const spec = Object.entries(readers[name]?.spec ?? {});
+    const spec = Object.entries(specs[name] ?? {});
     const unnamed = spec.filter(([variable]) => !(variable in set) && !(variable in listed));
     expect(unnamed.map(([variable]) => variable)).toEqual([]);
     const wrong = Object.entries(listed).filter(([variable, value]) => {
-      const { default: holds } = (readers[name]?.spec[variable] ?? { default: "no such variable" }) as {
+      const { default: holds } = (specs[name]?.[variable] ?? { default: "no such variable" }) as {
         default?: unknown;
       };
       return value !== (Array.isArray(holds) ? holds.join() : String(holds ?? ""));
@@ -344,5 +310,5 @@ test("every process and Job has a folder, and no folder is without one", () => {
       entry.isDirectory() ? entry.name : [],
     ),
   );
-  expect(new Set(folders)).toEqual(new Set(Object.keys(readers)));
+  expect(new Set(folders)).toEqual(new Set(Object.keys(specs)));
 });

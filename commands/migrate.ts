@@ -1,30 +1,18 @@
-import { connectDatabase } from "../lib/database/connect.ts";
-import { migrateToLatest, type SchemaMigrations } from "../lib/database/migrate.ts";
+import { migrateSchema } from "../lib/database/migrate.ts";
 import { databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startFailure } from "../lib/service/process.ts";
-import { accountMigrations } from "../services/account/migrations.ts";
-import { destinationMigrations } from "../services/destination/migrations.ts";
-import { usageMigrations } from "../services/usage/migrations.ts";
-
-const schemas: readonly SchemaMigrations[] = [accountMigrations, usageMigrations, destinationMigrations];
+import { schemas } from "../standalone/schemas.ts";
 
 try {
   const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });
-  for (const steps of schemas) console.log(await migrate(DATABASE_URL, steps));
+  for (const steps of schemas) {
+    const names = await migrateSchema(DATABASE_URL, steps, silentLog);
+    console.log(`${steps.schema}: ${names.length === 0 ? "up to date" : `applied ${names.join(", ")}`}`);
+  }
 } catch (thrown) {
   console.error(thrown instanceof Error ? failureLine(thrown) : String(thrown));
   process.exitCode = 1;
-}
-
-async function migrate(url: string, steps: SchemaMigrations): Promise<string> {
-  const database = connectDatabase({ url, schema: steps.schema, log: silentLog, maxConnections: 2 });
-  try {
-    const names = await migrateToLatest(database, steps);
-    return `${steps.schema}: ${names.length === 0 ? "up to date" : `applied ${names.join(", ")}`}`;
-  } finally {
-    await database.destroy();
-  }
 }
 
 function failureLine(error: Error): string {

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
+import type { Teardown } from "../lib/service/teardown.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import type { Teardown } from "../standalone/teardown.ts";
 import { brokerJarsFolder } from "./broker-jars.ts";
 import { freePort, freePorts } from "./free-ports.ts";
 import {

@@ -8,13 +8,13 @@
 import type { Log } from "../lib/runtime/log.ts";
 import { type Child, startChild } from "./child.ts";
 import type { KeptProcesses } from "./kept-processes.ts";
-import { type StackService, scriptOf, stackServices, stackTiers } from "./stack-services.ts";
+import { listensFor, type ProcessName, processNames, processTiers, scriptOf } from "./processes.ts";
 import { type Balancer, startBalancer } from "./tcp-balancer.ts";
 
 /** One process of a stack. */
 export interface Replica {
   readonly name: string;
-  readonly service: StackService;
+  readonly service: ProcessName;
   /** The process that has the name now, or had it last. */
   readonly child: Child;
 }
@@ -23,7 +23,7 @@ export interface Replica {
 export interface ReplicasOptions {
   readonly count: number;
   /** Whole environment of a service's processes. */
-  environmentOf(service: StackService): Record<string, string>;
+  environmentOf(service: ProcessName): Record<string, string>;
   /** Hears every line of every process. */
   onLine(name: string, line: string): void;
   readonly kept: KeptProcesses;
@@ -35,31 +35,31 @@ const keptLines = 50;
 
 /** Opens a port for each service, 0 for one of the system's choice; nothing is behind them yet. */
 export async function openBalancers(
-  ports: Readonly<Record<StackService, number>>,
-): Promise<Readonly<Record<StackService, Balancer>>> {
-  const opened: [StackService, Balancer][] = [];
+  ports: Readonly<Record<ProcessName, number>>,
+): Promise<Readonly<Record<ProcessName, Balancer>>> {
+  const opened: [ProcessName, Balancer][] = [];
   try {
-    for (const service of stackServices) {
+    for (const service of processNames) {
       opened.push([service, await startBalancer({ host, port: ports[service] })]);
     }
   } catch (thrown) {
     await Promise.all(opened.map(([, balancer]) => balancer.close()));
     throw thrown;
   }
-  return Object.fromEntries(opened) as Record<StackService, Balancer>;
+  return Object.fromEntries(opened) as Record<ProcessName, Balancer>;
 }
 
 /** All processes of a stack. */
 export class StackReplicas {
   /** Resolves with a line that tells why, when a process has ended that nobody stopped. */
   readonly failed: Promise<string>;
-  readonly #balancers: Readonly<Record<StackService, Balancer>>;
+  readonly #balancers: Readonly<Record<ProcessName, Balancer>>;
   readonly #options: ReplicasOptions;
   readonly #replicas = new Map<string, Replica>();
   readonly #stopping = new WeakSet<Child>();
   readonly #fail: (line: string) => void;
 
-  constructor(balancers: Readonly<Record<StackService, Balancer>>, options: ReplicasOptions) {
+  constructor(balancers: Readonly<Record<ProcessName, Balancer>>, options: ReplicasOptions) {
     this.#balancers = balancers;
     this.#options = options;
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -73,7 +73,7 @@ export class StackReplicas {
 
   /** Starts every service, those that others need first. Rejects when a process ends before it is ready. */
   async start(): Promise<void> {
-    for (const tier of stackTiers) {
+    for (const tier of processTiers) {
       await Promise.all(
         tier.flatMap((service) => this.#names(service).map((name) => this.#start(service, name))),
       );
@@ -95,7 +95,7 @@ export class StackReplicas {
 
   /** Lets everything drain and end, those that others need last. Names each that did not end with 0. */
   async stop(): Promise<void> {
-    for (const tier of stackTiers.toReversed()) {
+    for (const tier of processTiers.toReversed()) {
       await Promise.all(
         this.all
           .filter(({ service }) => tier.includes(service))
@@ -115,12 +115,12 @@ export class StackReplicas {
     }
   }
 
-  #names(service: StackService): string[] {
+  #names(service: ProcessName): string[] {
     const { count } = this.#options;
     return count === 1 ? [service] : Array.from({ length: count }, (_, index) => `${service}-${index + 1}`);
   }
 
-  async #start(service: StackService, name: string): Promise<void> {
+  async #start(service: ProcessName, name: string): Promise<void> {
     const { kept, environmentOf, onLine } = this.#options;
     const child = startChild(scriptOf(service), {
       env: environmentOf(service),
@@ -130,7 +130,7 @@ export class StackReplicas {
     });
     kept.keep(child.pid, child.exited);
     this.#replicas.set(name, { name, service, child });
-    const port = await child.listeningPort(service === "gateway" ? "rest" : "rpc");
+    const port = await child.listeningPort(listensFor(service));
     const balancer = this.#balancers[service];
     balancer.add(port);
     void child.exited.then((code) => {

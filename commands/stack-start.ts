@@ -1,24 +1,17 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { connectDatabase } from "../lib/database/connect.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { parseUsd } from "../lib/money/nano-usd.ts";
-import { type Log, silentLog } from "../lib/runtime/log.ts";
+import type { Log } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { ensureMasterKeys } from "../lib/secrets/master-key-file.ts";
-import {
-  type BootstrapResult,
-  bootstrapAccount,
-  withGeneratedKeys,
-} from "../services/account/accounts/bootstrap.ts";
-import { accountMigrations } from "../services/account/migrations.ts";
-import type { AccountTables } from "../services/account/store.ts";
-import { Teardown } from "../standalone/teardown.ts";
+import { Teardown } from "../lib/service/teardown.ts";
+import { type BootstrapResult, bootstrapDatabase } from "../services/account/accounts/bootstrap.ts";
 import { runCommand } from "./child.ts";
 import { KeptProcesses } from "./kept-processes.ts";
+import { environmentOf, type ProcessGround, type ProcessName } from "./processes.ts";
 import { type GroundOptions, startDatabase, startKafka, startRedis } from "./stack-ground.ts";
 import { openBalancers, StackReplicas } from "./stack-replicas.ts";
-import { environmentOf, type StackGround, type StackService } from "./stack-services.ts";
 
 /** How a stack is started. */
 export interface StackOptions {
@@ -27,7 +20,7 @@ export interface StackOptions {
   /** Of each service. */
   readonly replicas: number;
   /** 0 lets the system choose. */
-  readonly ports: Readonly<Record<StackService, number>>;
+  readonly ports: Readonly<Record<ProcessName, number>>;
   /** Of every process. DATABASE_URL, KAFKA_BROKERS and REDIS_URL name what need not be started. */
   readonly env: Readonly<Record<string, string>>;
   readonly log: Log;
@@ -42,7 +35,7 @@ export interface StackOptions {
 /** A stack that serves. */
 export interface Stack {
   /** Where each service is reached, without a slash at its end. */
-  readonly urls: Readonly<Record<StackService, string>>;
+  readonly urls: Readonly<Record<ProcessName, string>>;
   /** The first account, when this start made it; its keys are stored nowhere. */
   readonly firstAccount: BootstrapResult | undefined;
   readonly replicas: StackReplicas;
@@ -81,9 +74,8 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
   signal.throwIfAborted();
 
   const keyFiles = await ensureKeyFiles(join(dataDir, "keys"));
-  const masterKeyFile = join(dataDir, "keys", "master-keys");
-  await ensureMasterKeys(masterKeyFile);
-  const masterKeys = env.MASTER_KEYS ?? (await readFile(masterKeyFile, "utf8")).trim();
+  const madeKeys = await ensureMasterKeys(join(dataDir, "keys", "master-keys"));
+  const masterKeys = env.MASTER_KEYS ?? madeKeys;
   const firstAccount = await prepare(env);
   signal.throwIfAborted();
 
@@ -91,8 +83,8 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
   teardown.add(async () => void (await Promise.all(Object.values(balancers).map((each) => each.close()))));
   const urls = Object.fromEntries(
     Object.entries(balancers).map(([service, { port }]) => [service, `http://127.0.0.1:${port}`]),
-  ) as StackGround["urls"];
-  const stands: StackGround = { databaseUrl: env.DATABASE_URL, masterKeys, keyFiles, urls };
+  ) as Stack["urls"];
+  const stands: ProcessGround = { databaseUrl: env.DATABASE_URL, masterKeys, keyFiles, urls };
   const defaults = {
     // A process that is alone has nobody who takes over while it drains.
     ...(count === 1 ? { DRAIN_DELAY_MS: "0" } : {}),
@@ -114,7 +106,7 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
     firstAccount,
     replicas,
     failed: Promise.race([failure.promise, replicas.failed]),
-    stop: () => teardown.run(),
+    stop: async () => void (await teardown.run()),
     abandon: () => kept.close(),
   };
 }
@@ -147,13 +139,7 @@ async function prepare(env: GroundEnvironment): Promise<BootstrapResult | undefi
       runCommand(script, env, { detached: true }),
     ),
   );
-  const { schema } = accountMigrations;
-  const database = connectDatabase<AccountTables>({ url: env.DATABASE_URL, schema, log: silentLog });
-  try {
-    const keys = { inferenceKey: env.BOOTSTRAP_INFERENCE_KEY, managementKey: env.BOOTSTRAP_MANAGEMENT_KEY };
-    const creditNanoUsd = parseUsd(env.BOOTSTRAP_CREDIT_USD ?? firstCreditUsd);
-    return await bootstrapAccount(database, withGeneratedKeys({ ...keys, creditNanoUsd }));
-  } finally {
-    await database.destroy();
-  }
+  const keys = { inferenceKey: env.BOOTSTRAP_INFERENCE_KEY, managementKey: env.BOOTSTRAP_MANAGEMENT_KEY };
+  const creditNanoUsd = parseUsd(env.BOOTSTRAP_CREDIT_USD ?? firstCreditUsd);
+  return bootstrapDatabase(env.DATABASE_URL, { ...keys, creditNanoUsd });
 }

@@ -12,7 +12,7 @@ import { StartError } from "../lib/runtime/start-error.ts";
 import { type RunningProcess, runProcess } from "../lib/service/process.ts";
 import { unknownKeys } from "../services/account/accounts/bootstrap.ts";
 import { keysMade } from "../standalone/greeting.ts";
-import { defaultPorts, type StackService, stackServices } from "./stack-services.ts";
+import { defaultPorts, type ProcessName, processNames } from "./processes.ts";
 import { type Stack, startStack } from "./stack-start.ts";
 
 const usage = `usage: npm run stack [-- <options>]
@@ -65,8 +65,8 @@ function readOptions() {
   const { values } = parseWords();
   const replicas = wholeNumber("--replicas", values.replicas ?? "1", 1, maxReplicas);
   const port = wholeNumber("--port", values.port ?? String(defaultPorts.gateway), 0, 65_535);
-  const chosen = values["free-ports"] ? stackServices.map((service) => [service, 0]) : [];
-  const ports: Record<StackService, number> = {
+  const chosen = values["free-ports"] ? processNames.map((service) => [service, 0]) : [];
+  const ports: Record<ProcessName, number> = {
     ...defaultPorts,
     ...Object.fromEntries(chosen),
     ...(values.port === undefined && values["free-ports"] ? {} : { gateway: port }),
@@ -114,7 +114,7 @@ function greeting(
   env: Readonly<Record<string, string>>,
   logs: string,
 ): string {
-  const lines = stackServices.map((service) => {
+  const lines = processNames.map((service) => {
     const pids = replicas.all.filter((replica) => replica.service === service).map(({ child }) => child.pid);
     return `  ${service.padEnd(12)}${urls[service].padEnd(24)}processes ${pids.join(", ")}`;
   });

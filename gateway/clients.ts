@@ -9,11 +9,11 @@ import { GenerateResponseSchema } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
-import { imageMessageLimits } from "../lib/generation/image-messages.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../lib/identity/authenticate.ts";
 import type { Audience } from "../lib/identity/issuer.ts";
 import type { TokenSigner } from "../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
+import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { forwardAdmissionId } from "../lib/rate-limit/admission-id.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import type { RequestParts } from "../lib/rpc/request/request-parts.ts";
@@ -27,8 +27,8 @@ export type GatewayService = Extract<Audience, "account" | "speech" | "image" | 
 /** Where the services are, such as `http://localhost:8101`. */
 export type ServiceUrls = Readonly<Record<GatewayService, string>>;
 
-/** How the services register their RPCs. */
-export type ServiceRoutes = Readonly<Record<GatewayService, RegisterRoutes>>;
+/** Services in this process, with how they register their RPCs. */
+export type LocalServices = Readonly<Record<GatewayService, { readonly routes: RegisterRoutes }>>;
 
 /** The services as the gateway uses them. */
 export interface GatewayClients {
@@ -86,9 +86,9 @@ function imageClientLimits(maxBodyBytes: number): MessageLimits {
 }
 
 /** Clients of services in this process; the tokens are the same. */
-export function createLocalClients(routes: ServiceRoutes, signer: TokenSigner): GatewayClients {
+export function createLocalClients(services: LocalServices, signer: TokenSigner): GatewayClients {
   return createClients(signer, (service, interceptors) =>
-    createLocalTransport(routes[service], {
+    createLocalTransport(services[service].routes, {
       interceptors,
       piecewiseField: piecewiseFields[service],
       requestParts: requestParts[service],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../lib/runtime/config.ts";
-import { drainTimeoutMs, gatewaySettings, publicUrl, readGatewayConfig } from "./config.ts";
+import { drainTimeoutMs } from "../lib/service/service-spec.ts";
+import { gatewaySettings, publicUrl, readGatewayConfig } from "./config.ts";
 
 const least = { SERVICE_KEY_FILE: "gateway.jwk" };
 

@@ -13,11 +13,10 @@ import {
   readConfig,
   textVar,
 } from "../lib/runtime/config.ts";
-import { metricsSpec } from "../lib/telemetry/metrics-config.ts";
+import { callerSpec, drainTimeoutVar } from "../lib/service/service-spec.ts";
+import { metricsSpec } from "../lib/telemetry/metrics-spec.ts";
 
 const bytesPerMib = 1 << 20;
-/** What a drain waits for beyond the longest request, milliseconds. */
-const drainGraceMs = 5000;
 /** Longest silence of an event stream, milliseconds: below what proxies and clients take for a dead connection. */
 const keepAliveMs = 10_000;
 
@@ -45,9 +44,8 @@ export const gatewaySpec = {
   ...rateLimitSpec,
   ...loadSpec,
   ...addressLimitSpec,
-  DRAIN_TIMEOUT_MS: intVar(0, 86_400_000)({ default: undefined }),
-  SERVICE_KEY_FILE: textVar(),
-  ACCOUNT_URL: httpUrlVar({ default: "http://localhost:8103" }),
+  ...callerSpec,
+  DRAIN_TIMEOUT_MS: drainTimeoutVar,
   SPEECH_URL: httpUrlVar({ default: "http://localhost:8101" }),
   IMAGE_URL: httpUrlVar({ default: "http://localhost:8102" }),
   USAGE_URL: httpUrlVar({ default: "http://localhost:8104" }),
@@ -110,10 +108,4 @@ export function publicUrl(config: ListenerConfig): string {
   const scheme = config.TLS_CERT_FILE === undefined ? "http" : "https";
   const host = localHosts.includes(config.HOST) ? "localhost" : hostInUrl(config.HOST);
   return config.PUBLIC_URL ?? `${scheme}://${host}:${config.PORT}`;
-}
-
-/** How long a stop may take: the operator's choice, else the longest request and a little. */
-export function drainTimeoutMs(config: GatewayConfig): number {
-  const longestMs = Math.max(config.SPEECH_TIMEOUT_MS, config.IMAGE_TIMEOUT_MS);
-  return config.DRAIN_TIMEOUT_MS ?? longestMs + drainGraceMs;
 }

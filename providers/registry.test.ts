@@ -105,8 +105,10 @@ test("the operator's catalogue files replace those of the same name that come al
   try {
     await writeFile(join(directory, "local.yaml"), "provider: { slug: local, name: Local }");
     const modelsOf = async (catalogDirectory: string | undefined) => {
-      const opened = await openProviders({ environment: {}, catalogDirectory, log: silentLog });
-      await opened.close();
+      const ends: (() => Promise<void>)[] = [];
+      const host = { log: silentLog, onStop: (end: () => Promise<void>) => void ends.push(end) };
+      const opened = await openProviders(host, { environment: {}, CATALOG_DIR: catalogDirectory });
+      for (const end of ends) await end();
       return opened.catalog.speechModels().map(({ id }) => id);
     };
     const builtIn = await modelsOf(undefined);

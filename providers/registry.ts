@@ -1,5 +1,6 @@
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { Metrics } from "../lib/telemetry/metrics.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./catalog/load.ts";
 import type {
@@ -13,10 +14,14 @@ import type {
 } from "./contract.ts";
 import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
+import { watchEngines } from "./routing/upstream-metrics.ts";
 import { keyVariable, readConnections } from "./upstream/connections.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
 export const builtInProviders: readonly ProviderManifest[] = [local, openai];
+
+/** The providers to which an account may bring its own key: those that need one. */
+export const ownKeySlugs = builtInProviders.filter(({ needsKey }) => needsKey).map(({ slug }) => slug);
 
 /** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {
@@ -114,38 +119,39 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
   };
 }
 
+/** The process that providers are opened for. */
+export interface ProvidersHost {
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  /** Gets the end of what adapters own, then of their connections; no call may be under way then or follow. */
+  onStop(end: () => Promise<void>): void;
+}
+
 /** What providers and their catalogue are opened with. */
-export interface OpenProvidersOptions {
+export interface ProvidersConfig {
   readonly environment: NodeJS.ProcessEnv;
   /** A directory of catalogue files that replace built-in ones of the same name, or add to them. */
-  readonly catalogDirectory: string | undefined;
-  readonly log: Log;
+  readonly CATALOG_DIR: string | undefined;
 }
 
 /** The providers of a process and the models that they offer. */
 export interface OpenProviders {
   readonly providers: ProviderSet;
   readonly catalog: Catalog;
-  /** Ends what adapters own, then their connections. No call may be under way or follow. */
-  close(): Promise<void>;
 }
 
 /** Reads the catalogue and which providers are on. Throws ConfigError. */
-export async function openProviders(options: OpenProvidersOptions): Promise<OpenProviders> {
-  const { environment, catalogDirectory, log } = options;
+export async function openProviders(
+  { log, metrics, onStop }: ProvidersHost,
+  { environment, CATALOG_DIR }: ProvidersConfig,
+): Promise<OpenProviders> {
   const http = createOutboundHttp();
   const providers = createProviders({ environment, http, log });
-  const directories = [
-    builtInCatalogDirectory,
-    ...(catalogDirectory === undefined ? [] : [catalogDirectory]),
-  ];
-  const catalog = await loadCatalog({ directories, providerSlugs: providers.slugs });
-  return {
-    providers,
-    catalog,
-    async close() {
-      await providers.close();
-      await http.close();
-    },
-  };
+  onStop(async () => {
+    await providers.close();
+    await http.close();
+  });
+  if (metrics !== undefined) watchEngines(metrics, providers);
+  const directories = [builtInCatalogDirectory, ...(CATALOG_DIR === undefined ? [] : [CATALOG_DIR])];
+  return { providers, catalog: await loadCatalog({ directories, providerSlugs: providers.slugs }) };
 }

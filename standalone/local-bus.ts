@@ -1,5 +1,4 @@
-import { connectDatabase } from "../lib/database/connect.ts";
-import { migrateToLatest } from "../lib/database/migrate.ts";
+import { migrateSchema } from "../lib/database/migrate.ts";
 import type { Bus } from "../lib/events/bus.ts";
 import {
   type KafkaSettings,
@@ -36,17 +35,7 @@ export async function openLocalBus({ config, databaseUrl, log }: LocalBusOptions
     const connection = kafkaConnection({ ...config, KAFKA_BROKERS: brokers });
     return createKafkaBus({ connection, clientId: "standalone", log });
   }
-  const database = connectDatabase({
-    url: databaseUrl,
-    schema: busMigrations.schema,
-    log,
-    maxConnections: 1,
-  });
-  try {
-    await migrateToLatest(database, busMigrations);
-  } finally {
-    await database.destroy();
-  }
+  await migrateSchema(databaseUrl, busMigrations, log);
   const bus = createPostgresBus({ url: databaseUrl, log });
   await bus.ensureTopics(
     allTopics({ ...topicLayout(config), replication: 1 }),

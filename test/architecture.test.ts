@@ -12,14 +12,15 @@ import { listFiles, parseSource, readSources, readText } from "./support/source-
 
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
-  events: ["database"],
-  generation: ["events", "identity", "money", "rate-limit", "rpc", "telemetry"],
+  database: ["telemetry"],
+  events: ["database", "telemetry"],
+  generation: ["events", "identity", "money", "rpc", "telemetry"],
   identity: ["rpc"],
   limits: [],
-  "rate-limit": ["identity", "rpc"],
+  "rate-limit": ["identity", "rpc", "telemetry"],
   rpc: ["limits"],
-  service: ["rpc"],
-  telemetry: ["database", "events", "identity", "rate-limit", "rpc"],
+  service: ["database", "events", "generation", "identity", "rate-limit", "rpc", "telemetry"],
+  telemetry: ["rpc"],
 };
 
 /** The only places that may import a package; elsewhere it is reached through what they export. */

@@ -9,7 +9,7 @@ import {
   ImageQuality,
   ImageResolution,
 } from "../../gen/media/image/v1/image_pb.ts";
-import { imageMessageLimits } from "../../lib/generation/image-messages.ts";
+import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { imagesBodySchema, toGenerateRequest } from "./body.ts";
 

@@ -8,6 +8,8 @@
  */
 import { type Kysely, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
+import type { Log } from "../runtime/log.ts";
+import { connectDatabase } from "./connect.ts";
 
 /** A schema and the steps that make it, by name; names sort in the order in which they run. */
 export interface SchemaMigrations {
@@ -35,6 +37,26 @@ export async function migrateToLatest<DB>(db: Kysely<DB>, steps: SchemaMigration
       await unlock(connection, steps.schema).catch(() => undefined);
     }
   });
+}
+
+/** The same on a connection of its own, which is closed again. */
+export async function migrateSchema(url: string, steps: SchemaMigrations, log: Log): Promise<string[]> {
+  const database = connectDatabase({ url, schema: steps.schema, log, maxConnections: 2 });
+  try {
+    return await migrateToLatest(database, steps);
+  } finally {
+    await database.destroy();
+  }
+}
+
+/** Why a service can't work on its schema yet, for its readiness. */
+export async function schemaProblems<DB>(
+  db: Kysely<DB>,
+  steps: SchemaMigrations,
+): Promise<readonly string[]> {
+  const pending = await pendingMigrations(db, steps).catch(() => undefined);
+  if (pending === undefined) return ["the database is away"];
+  return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
 }
 
 /** Names of the migrations that the database lacks, in order; empty means that the schema is at head. */

@@ -21,10 +21,10 @@ import type { AccountInternalService } from "../../gen/media/account/v1/account_
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventBytes } from "../events/event-message.ts";
+import { BatchCall } from "../runtime/batch-call.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
-import { BatchCall } from "./batch-call.ts";
 import { callFor, type Spanned, spanned } from "./spanned-call.ts";
 
 /** What holds are asked with. */

@@ -6,6 +6,9 @@ import { readServiceKey } from "./service-key.ts";
 import { createTokenSigner } from "./service-token.ts";
 import { createTokenInterceptor } from "./token-interceptor.ts";
 
+/** What account answers to processes. */
+export type AccountClient = Client<typeof AccountInternalService>;
+
 /** Where account is, and the caller's own private key. */
 export interface AccountClientConfig {
   readonly ACCOUNT_URL: string;
@@ -13,10 +16,7 @@ export interface AccountClientConfig {
 }
 
 /** A process's client for what account answers to processes. Throws StartError for a key that can't be used. */
-export async function connectAccount(
-  config: AccountClientConfig,
-  issuer: Issuer,
-): Promise<Client<typeof AccountInternalService>> {
+export async function connectAccount(config: AccountClientConfig, issuer: Issuer): Promise<AccountClient> {
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, issuer));
   const interceptors = [createTokenInterceptor({ signer, audience: "account" })];
   return createRpcClient(

@@ -9,23 +9,24 @@ export class ConfigError extends Error {
 /** Environment variables by name, each with its validator: `intVar`, `urlVar`, `textVar` … */
 export type ConfigSpec = Readonly<Record<string, ValidatorSpec<unknown>>>;
 
+/** What the variables of a spec are read as. */
+export type ConfigOf<S extends ConfigSpec> = Pick<CleanedEnv<S>, keyof S & keyof CleanedEnv<S>>;
+
 /**
  * Reads and checks the variables of `spec`. A variable set to the empty string counts as unset.
  * Throws ConfigError with one line that names each variable that is missing or malformed, and why.
  */
-export function readConfig<S extends ConfigSpec>(
-  spec: S,
-  env: NodeJS.ProcessEnv = process.env,
-): CleanedEnv<S> {
+export function readConfig<S extends ConfigSpec>(spec: S, env: NodeJS.ProcessEnv = process.env): ConfigOf<S> {
   const present = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ""),
   );
-  return cleanEnv(present, spec, {
+  const read = cleanEnv(present, spec, {
     reporter: ({ errors }) => {
       const lines = Object.entries(errors).map(([name, error]) => describe(name, error));
       if (lines.length > 0) throw new ConfigError(`configuration: ${lines.join("; ")}`);
     },
   });
+  return { ...read };
 }
 
 function describe(name: string, error: unknown): string {

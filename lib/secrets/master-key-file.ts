@@ -1,16 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type MasterKeys, readMasterKeys } from "./master-keys.ts";
+import { readMasterKeys } from "./master-keys.ts";
 
 /**
- * The master keys in a file; makes the file with one new key, readable by its owner only, where there is none. It appears
+ * The master keys in a file, as readMasterKeys takes them; makes the file with one new key, readable by its owner only, where there is none. It appears
  * whole or not at all and is never replaced: of two processes that start at once, one makes it and both read it. Throws
  * ConfigError when it is malformed.
  */
-export async function ensureMasterKeys(path: string): Promise<MasterKeys> {
-  const text = (await readIfPresent(path)) ?? (await makeFile(path));
-  return readMasterKeys(text.trim(), path);
+export async function ensureMasterKeys(path: string): Promise<string> {
+  const text = ((await readIfPresent(path)) ?? (await makeFile(path))).trim();
+  readMasterKeys(text, path);
+  return text;
 }
 
 async function makeFile(path: string): Promise<string> {

@@ -1,9 +1,7 @@
 import { performance } from "node:perf_hooks";
-import { type AddressLimitConfig, AddressLimiter } from "../rate-limit/address-limiter.ts";
 import type { Log } from "../runtime/log.ts";
 import { type DelayFigures, LoopDelay } from "../runtime/loop-delay.ts";
 import { Metrics } from "./metrics.ts";
-import { watchStrangers } from "./metrics-limits.ts";
 
 const nanosecondsPerSecond = 1e9;
 
@@ -15,22 +13,6 @@ export function openMetrics(log: Log, loopDelay = new LoopDelay()): Metrics {
   const metrics = new Metrics({ log });
   watchProcess(metrics, loopDelay);
   return metrics;
-}
-
-/** What every process is measured by. */
-export interface MeasuredProcess {
-  readonly metrics: Metrics;
-  /** To be told of the requests that run. */
-  readonly loopDelay: LoopDelay;
-  /** Counts who comes without a good key. */
-  readonly strangers: AddressLimiter;
-}
-
-/** Opens the metrics of a process and what they are read from; once in a process. */
-export function measureProcess(config: AddressLimitConfig, log: Log): MeasuredProcess {
-  const loopDelay = new LoopDelay();
-  const metrics = openMetrics(log, loopDelay);
-  return { metrics, loopDelay, strangers: watchStrangers(metrics, new AddressLimiter(config)) };
 }
 
 /** Figures that every process has, under the names that dashboards for Node processes know. */

@@ -1,25 +1,19 @@
-import { kafkaSpec } from "../../lib/events/kafka/kafka-config.ts";
 import { isApiKey } from "../../lib/identity/api-key.ts";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
-import { addressLimitSpec } from "../../lib/rate-limit/address-limiter.ts";
 import {
   keyRateCeiling,
   type RateCeilingConfig,
   rateCeilingSpec,
 } from "../../lib/rate-limit/open-request-limiter.ts";
-import { tlsSpec } from "../../lib/rpc/port/tls-files.ts";
 import {
   ConfigError,
-  databaseUrlVar,
-  intVar,
-  listVar,
+  type ConfigSpec,
   millisecondsVar,
-  portVar,
-  processSpec,
   readConfig,
   textVar,
   usdVar,
 } from "../../lib/runtime/config.ts";
+import { databaseSpec, retentionSpec, sealingSpec, serviceSpec } from "../../lib/service/service-spec.ts";
 import type { AccountLimits } from "./accounts/account-service.ts";
 import type { FirstAccount } from "./accounts/bootstrap.ts";
 
@@ -34,30 +28,24 @@ export const bootstrapSpec = {
 export const moneySpec = {
   HOLD_GRACE_MS: millisecondsVar({ default: 300_000 }),
   UNSEEN_GRACE_MS: millisecondsVar({ default: 30_000 }),
-  USAGE_RETENTION_DAYS: intVar(2, 36_500)({ default: 400 }),
+  ...retentionSpec,
 } as const;
+
+/** What the first account is made with, as an environment says it. */
+export type BootstrapConfig = { readonly [N in keyof typeof bootstrapSpec]: string | undefined };
+
+/** What `accountLimits` reads. */
+export type MoneyConfig = { readonly [N in keyof typeof moneySpec]: number } & RateCeilingConfig;
 
 /** The variables of the account service. */
 export const accountSpec = {
-  ...processSpec,
+  ...serviceSpec(8103),
+  ...databaseSpec,
+  ...sealingSpec,
   ...bootstrapSpec,
-  ...kafkaSpec,
-  ...addressLimitSpec,
-  ...tlsSpec,
-  HOST: textVar({ default: "localhost" }),
-  PORT: portVar({ default: 8103 }),
-  CORS_ORIGINS: listVar({ default: [] }),
-  DATABASE_URL: databaseUrlVar(),
-  DRAIN_TIMEOUT_MS: millisecondsVar({ default: 15_000 }),
   ...moneySpec,
   ...rateCeilingSpec,
-  /** A secret: see readMasterKeys. */
-  MASTER_KEYS: textVar(),
-  SERVICE_JWKS_FILE: textVar(),
-} as const;
-
-/** What the account service is configured with. */
-export type AccountConfig = ReturnType<typeof readAccountConfig>;
+} as const satisfies ConfigSpec;
 
 /** Reads the environment. Throws ConfigError. */
 export function readAccountConfig(env: NodeJS.ProcessEnv = process.env) {
@@ -65,9 +53,7 @@ export function readAccountConfig(env: NodeJS.ProcessEnv = process.env) {
 }
 
 /** What the configuration says about waiting and remembering, and about what keys may be given. */
-export function accountLimits(
-  config: { readonly [N in keyof typeof moneySpec]: number } & RateCeilingConfig,
-): AccountLimits {
+export function accountLimits(config: MoneyConfig): AccountLimits {
   return {
     maxRateLimitPerMinute: keyRateCeiling(config),
     holdGraceMs: config.HOLD_GRACE_MS,
@@ -77,11 +63,7 @@ export function accountLimits(
 }
 
 /** What the first account is made with. Throws ConfigError when a key has not the form of one. */
-export function readBootstrapKeys(
-  config: {
-    readonly [N in keyof typeof bootstrapSpec]: string | undefined;
-  },
-): FirstAccount {
+export function readBootstrapKeys(config: BootstrapConfig): FirstAccount {
   const { BOOTSTRAP_INFERENCE_KEY: inferenceKey, BOOTSTRAP_MANAGEMENT_KEY: managementKey } = config;
   const malformed = Object.entries({
     BOOTSTRAP_INFERENCE_KEY: inferenceKey,

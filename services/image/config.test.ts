@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../lib/runtime/config.ts";
-import { drainTimeoutMs, generationSettings, readImageConfig } from "./config.ts";
+import { drainTimeoutMs } from "../../lib/service/service-spec.ts";
+import { generationSettings, readImageConfig } from "./config.ts";
 
 const required = {
   KAFKA_BROKERS: "kafka:9092",
@@ -25,7 +26,7 @@ describe("the environment of the image process", () => {
     });
     expect(() => readImageConfig({})).toThrow(
       new ConfigError(
-        "configuration: KAFKA_BROKERS is required; SERVICE_KEY_FILE is required; SERVICE_JWKS_FILE is required",
+        "configuration: KAFKA_BROKERS is required; SERVICE_JWKS_FILE is required; SERVICE_KEY_FILE is required",
       ),
     );
   });

@@ -1,17 +1,14 @@
-import { generationProcessSpec } from "../../lib/generation/generation-process-spec.ts";
 import {
   type ConfigSpec,
   cidrListVar,
   intVar,
   millisecondsVar,
-  portVar,
   readConfig,
   textVar,
 } from "../../lib/runtime/config.ts";
+import { generatorSpec } from "../../lib/service/service-spec.ts";
 
 const bytesPerMib = 1 << 20;
-/** What a drain waits for beyond the longest request, milliseconds. */
-const drainGraceMs = 5000;
 
 /** Limits of one generation, what references may name, and the catalogue; standalone reads them too. */
 export const generationSpec = {
@@ -25,9 +22,8 @@ export const generationSpec = {
 
 /** The environment variables of the image process, besides each provider's `<PROVIDER>_API_KEY` and `_BASE_URL`. */
 export const imageSpec = {
-  ...generationProcessSpec,
+  ...generatorSpec(8102),
   ...generationSpec,
-  PORT: portVar({ default: 8102 }),
 } as const satisfies ConfigSpec;
 
 /** What the image process is configured with, the environment of its providers included. */
@@ -47,9 +43,4 @@ export function generationSettings(config: GenerationConfig) {
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
     maxInflightReferenceBytes: config.MAX_INFLIGHT_REFERENCE_MIB * bytesPerMib,
   };
-}
-
-/** How long a stop may take: the operator's choice, else the longest request and a little. */
-export function drainTimeoutMs(config: Pick<ImageConfig, "DRAIN_TIMEOUT_MS" | "IMAGE_TIMEOUT_MS">): number {
-  return config.DRAIN_TIMEOUT_MS ?? config.IMAGE_TIMEOUT_MS + drainGraceMs;
 }

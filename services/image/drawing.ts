@@ -7,8 +7,8 @@
  * 3. An image is held by nobody here once it was handed out, and the next is asked for only then.
  */
 
-import { maxPartialImageBytes } from "../../lib/generation/image-messages.ts";
 import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
+import { maxPartialImageBytes } from "../../lib/limits/image-messages.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import {

@@ -12,13 +12,13 @@
  */
 import { Api } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { Attribution } from "../../lib/generation/generation-event.ts";
-import { maxImageDataBytes } from "../../lib/generation/image-messages.ts";
 import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
 import {
   type Generation,
   type GenerationFrames,
   runGeneration,
 } from "../../lib/generation/run-generation.ts";
+import { maxImageDataBytes } from "../../lib/limits/image-messages.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { Catalog, ImageEndpoint } from "../../providers/catalog/catalog.ts";

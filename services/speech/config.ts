@@ -1,9 +1,6 @@
-import { generationProcessSpec } from "../../lib/generation/generation-process-spec.ts";
-import { type ConfigSpec, millisecondsVar, portVar, readConfig, textVar } from "../../lib/runtime/config.ts";
+import { type ConfigSpec, millisecondsVar, readConfig, textVar } from "../../lib/runtime/config.ts";
+import { generatorSpec } from "../../lib/service/service-spec.ts";
 import type { SynthesisLimits } from "./synthesize.ts";
-
-/** What a drain waits for beyond the longest request, milliseconds. */
-const drainGraceMs = 5000;
 
 /** Limits of one synthesis and the catalogue; standalone reads them too. */
 export const synthesisSpec = {
@@ -15,9 +12,8 @@ export const synthesisSpec = {
 
 /** The environment variables of the speech process, besides each provider's `<PROVIDER>_API_KEY` and `_BASE_URL`. */
 export const speechSpec = {
-  ...generationProcessSpec,
+  ...generatorSpec(8101),
   ...synthesisSpec,
-  PORT: portVar({ default: 8101 }),
 } as const satisfies ConfigSpec;
 
 /** What the speech process is configured with, the environment of its providers included. */
@@ -37,9 +33,4 @@ export function synthesisLimits(config: SynthesisConfig): SynthesisLimits {
     idleTimeoutMs: config.SPEECH_IDLE_TIMEOUT_MS,
     timeoutMs: config.SPEECH_TIMEOUT_MS,
   };
-}
-
-/** How long a stop may take: the operator's choice, else the longest request and a little. */
-export function drainTimeoutMs(config: Pick<SpeechConfig, "DRAIN_TIMEOUT_MS" | "SPEECH_TIMEOUT_MS">): number {
-  return config.DRAIN_TIMEOUT_MS ?? config.SPEECH_TIMEOUT_MS + drainGraceMs;
 }

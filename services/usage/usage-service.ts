@@ -2,15 +2,17 @@ import type { DescService } from "@bufbuild/protobuf";
 import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../lib/database/database-errors.ts";
-import { pendingMigrations } from "../../lib/database/migrate.ts";
+import { schemaProblems } from "../../lib/database/migrate.ts";
 import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
+import { watchConsumer } from "../../lib/events/event-metrics.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
+import { traceIncomingCalls } from "../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
 import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
@@ -20,8 +22,6 @@ import type { Repeating } from "../../lib/runtime/repeat.ts";
 import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
-import { watchConsumer } from "../../lib/telemetry/metrics-events.ts";
-import { traceIncomingCalls } from "../../lib/telemetry/trace-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
 import { startPruner } from "./prune.ts";
@@ -88,11 +88,7 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
       const adminHandlers = createAdminHandlers({ database, clock, retentionDays });
       router.service(UsageAdminService, adminHandlers, { interceptors });
     },
-    async readiness() {
-      const pending = await pendingMigrations(database, usageMigrations).catch(() => undefined);
-      if (pending === undefined) return ["the database is away"];
-      return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
-    },
+    readiness: () => schemaProblems(database, usageMigrations),
     start() {
       consumer = consumeEvents({
         bus,

@@ -3,8 +3,8 @@ import { fromBinary } from "@bufbuild/protobuf";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
 import { startChild } from "../../commands/child.ts";
+import { processNames } from "../../commands/processes.ts";
 import { redisIsInstalled } from "../../commands/redis-process.ts";
-import { stackServices } from "../../commands/stack-services.ts";
 import { type Stack, startStack } from "../../commands/stack-start.ts";
 import { GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
@@ -138,7 +138,7 @@ function startLoad(name: string): SteadyLoad {
 /** One replica of each service, and then the other: each in turn, and different services at the same time. */
 async function restartAll(): Promise<void> {
   for (const replica of [1, 2]) {
-    const names = stackServices.map((service) => `${service}-${replica}`);
+    const names = processNames.map((service) => `${service}-${replica}`);
     const codes = await Promise.all(names.map((name) => stack.replicas.restart(name)));
     expect(Object.fromEntries(names.map((name, index) => [name, codes[index]]))).toEqual(
       Object.fromEntries(names.map((name) => [name, 0])),

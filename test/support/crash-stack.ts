@@ -9,13 +9,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connectAdmin } from "../../commands/admin-client.ts";
 import { runCommand } from "../../commands/child.ts";
+import {
+  environmentOf,
+  listensFor,
+  type ProcessGround,
+  type ProcessName,
+  scriptOf,
+} from "../../commands/processes.ts";
 import { AccountKind } from "../../gen/media/account/v1/account_pb.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { builtInCatalogDirectory } from "../../providers/catalog/load.ts";
 import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
 import { startChild } from "./child.ts";
 import { type CrashDatabase, startCrashDatabase } from "./crash-database.ts";
-import { Absences, CrashProcesses, type ProcessStart } from "./crash-processes.ts";
+import { Absences, CrashProcesses } from "./crash-processes.ts";
 import { type KafkaBroker, startKafkaBroker } from "./kafka-broker.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
@@ -23,7 +30,7 @@ import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 export type Side = "a" | "b";
 
 /** The services of a side. */
-export type CrashService = "account" | "usage" | "speech" | "image" | "gateway";
+export type CrashService = Exclude<ProcessName, "destination">;
 
 /** An account with more credit than any test spends. */
 export interface CrashAccount {
@@ -112,8 +119,10 @@ export async function startCrashStack(options: CrashStackOptions): Promise<Crash
     await runCommand("commands/migrate.ts", { DATABASE_URL: database.url });
     const processes = await owned(Promise.resolve(new CrashProcesses(absences)), (all) => all.close());
     const keyFiles = await ensureKeyFiles(directory);
-    const environment = await commonEnvironment(options, { directory, broker, upstream, keyFiles });
-    const launcher = { processes, keyFiles, environment, databaseUrl: database.url };
+    const environment = await commonEnvironment(options, { directory, broker, upstream });
+    const masterKeys = `test:${randomBytes(32).toString("base64")}`;
+    const ground = { databaseUrl: database.url, masterKeys, keyFiles };
+    const launcher = { processes, environment, ground };
     const urls = new Map<Side, SideUrls>();
     for (const side of options.sides) {
       const proxy = options.accountProxies
@@ -170,23 +179,19 @@ async function toStack({ sides, accounts }: CrashStackOptions, parts: Parts): Pr
 
 interface Surroundings extends Pick<CrashStack, "broker" | "upstream"> {
   readonly directory: string;
-  readonly keyFiles: KeyFiles;
 }
 
 async function commonEnvironment(
   { env }: CrashStackOptions,
-  { directory, broker, upstream, keyFiles }: Surroundings,
+  { directory, broker, upstream }: Surroundings,
 ): Promise<Record<string, string>> {
   const catalogDirectory = join(directory, "catalog");
   await mkdir(catalogDirectory);
   const builtIn = await readFile(join(builtInCatalogDirectory, "openai.yaml"), "utf8");
   await writeFile(join(catalogDirectory, "openai.yaml"), builtIn.trimEnd() + secondEndpoint);
   return {
-    HOST: "127.0.0.1",
     DRAIN_DELAY_MS: "0",
-    SERVICE_JWKS_FILE: keyFiles.jwksFile,
     KAFKA_BROKERS: broker.brokers.join(","),
-    MASTER_KEYS: `test:${randomBytes(32).toString("base64")}`,
     RATE_LIMIT_PER_MINUTE: "1000000",
     MAX_INFLIGHT_PER_KEY: "100000",
     SPEECH_TIMEOUT_MS: String(crashTimes.requestMs),
@@ -205,9 +210,8 @@ async function commonEnvironment(
 
 interface Launcher {
   readonly processes: CrashProcesses;
-  readonly keyFiles: KeyFiles;
   readonly environment: Readonly<Record<string, string>>;
-  readonly databaseUrl: string;
+  readonly ground: Omit<ProcessGround, "urls">;
 }
 
 interface SideUrls extends Readonly<Record<CrashService, string>> {
@@ -220,30 +224,21 @@ async function startSide(
   launcher: Launcher,
   accountProxy: SideUrls["accountProxy"],
 ): Promise<SideUrls> {
-  const { processes, keyFiles, environment, databaseUrl } = launcher;
-  const start = (name: CrashService, env: Record<string, string>) => {
-    const script = name === "gateway" ? "gateway/main.ts" : `services/${name}/main.ts`;
-    const own = name === "account" ? {} : { SERVICE_KEY_FILE: keyFiles.keyFile(name) };
-    const listensFor = name === "gateway" ? "rest" : "rpc";
-    const started: ProcessStart = { script, listensFor, env: { ...environment, ...own, ...env } };
-    return processes.start(`${name} ${side}`, started);
+  const { processes, environment, ground } = launcher;
+  const start = (name: CrashService, urls: ProcessGround["urls"] = {}) => {
+    const env = { ...environmentOf(name, { ...ground, urls }), ...environment };
+    return processes.start(`${name} ${side}`, { script: scriptOf(name), listensFor: listensFor(name), env });
   };
-  const account = await start("account", { DATABASE_URL: databaseUrl });
+  const account = await start("account");
   accountProxy?.connectTo(Number(new URL(account).port));
-  const ACCOUNT_URL = accountProxy === undefined ? account : `http://127.0.0.1:${accountProxy.port}`;
+  const called = accountProxy === undefined ? account : `http://127.0.0.1:${accountProxy.port}`;
   const [usage, speech, image] = await Promise.all([
-    start("usage", { DATABASE_URL: databaseUrl, ACCOUNT_URL: account }),
-    start("speech", { ACCOUNT_URL }),
-    start("image", { ACCOUNT_URL }),
+    start("usage", { account }),
+    start("speech", { account: called }),
+    start("image", { account: called }),
   ]);
   const urls = { account, usage, speech, image };
-  const gateway = await start("gateway", {
-    ACCOUNT_URL: account,
-    USAGE_URL: urls.usage,
-    SPEECH_URL: urls.speech,
-    IMAGE_URL: urls.image,
-  });
-  return { ...urls, gateway, accountProxy };
+  return { ...urls, gateway: await start("gateway", urls), accountProxy };
 }
 
 async function makeAccounts(count: number, env: Record<string, string>): Promise<readonly CrashAccount[]> {

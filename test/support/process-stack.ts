@@ -3,15 +3,19 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../../commands/child.ts";
+import {
+  environmentOf,
+  listensFor,
+  type ProcessName,
+  processNames,
+  scriptOf,
+} from "../../commands/processes.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { type Child, startChild } from "./child.ts";
 
-/** The processes of a stack. */
-export type StackProcess = "account" | "usage" | "destination" | "speech" | "image" | "gateway";
-
 /** All services, each a process of its own, as an operator would run them. */
-export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
+export interface ProcessStack extends Readonly<Record<ProcessName, Child>> {
   /** Base URL of the REST interface, which ends in `/api/v1`. */
   readonly restUrl: string;
   /** Base URLs of the RPC ports. */
@@ -27,7 +31,7 @@ export interface ProcessStack extends Readonly<Record<StackProcess, Child>> {
   /** Every process that was started so far, those that have ended included. */
   readonly started: readonly Child[];
   /** Starts a process that has ended again, on the port that it had; `env` is added to what it was started with. */
-  restart(name: StackProcess, env?: Record<string, string>): Promise<void>;
+  restart(name: ProcessName, env?: Record<string, string>): Promise<void>;
   /** Stops everything in order. */
   stop(): Promise<void>;
 }
@@ -48,15 +52,6 @@ export interface ProcessStackOptions {
   /** Added to the environment of every process. */
   readonly env?: Record<string, string>;
 }
-
-const scripts: Readonly<Record<StackProcess, string>> = {
-  account: "services/account/main.ts",
-  usage: "services/usage/main.ts",
-  destination: "services/destination/main.ts",
-  speech: "services/speech/main.ts",
-  image: "services/image/main.ts",
-  gateway: "gateway/main.ts",
-};
 
 /** Migrates the database, makes the topics and starts every service and the gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
@@ -84,17 +79,8 @@ async function startStack(
   stop: () => Promise<void>,
 ): Promise<ProcessStack> {
   const keyFiles = await ensureKeyFiles(directory);
-  const common = commonEnv(keyFiles, options);
   const keys = { inferenceKey: generateApiKey(), managementKey: generateApiKey() };
-  const masterKeys = { MASTER_KEYS: `test:${randomBytes(32).toString("base64")}` };
-  const start: StartProcess = (name, env) => processes.start(name, { ...common, ...options.env, ...env });
-  const accountUrl = await start("account", {
-    ...masterKeys,
-    ...firstAccount(keys),
-    DATABASE_URL: options.databaseUrl,
-  });
-  await processes.current("account").line((line) => line.includes("first account made"));
-  const urls = await startServices(start, accountUrl, keyFiles, { ...options, masterKeys });
+  const urls = await startProcesses(options, processes, keyFiles, keys);
   return {
     get account() {
       return processes.current("account");
@@ -114,8 +100,12 @@ async function startStack(
     get gateway() {
       return processes.current("gateway");
     },
-    ...urls,
-    accountUrl,
+    restUrl: `${urls.gateway}/api/v1`,
+    accountUrl: urls.account ?? "",
+    speechUrl: urls.speech ?? "",
+    imageUrl: urls.image ?? "",
+    usageUrl: urls.usage ?? "",
+    destinationUrl: urls.destination ?? "",
     ...keys,
     keyFiles,
     started: processes.started,
@@ -124,14 +114,32 @@ async function startStack(
   };
 }
 
-function commonEnv(keyFiles: KeyFiles, { kafkaBrokers }: ProcessStackOptions): Record<string, string> {
-  return {
-    HOST: "127.0.0.1",
-    DRAIN_DELAY_MS: "0",
-    METRICS_PORT: "off",
-    SERVICE_JWKS_FILE: keyFiles.jwksFile,
-    KAFKA_BROKERS: kafkaBrokers ?? noBroker,
+/** Starts each process once those are there that it calls. */
+async function startProcesses(
+  options: ProcessStackOptions,
+  processes: StackProcesses,
+  keyFiles: KeyFiles,
+  keys: Pick<ProcessStack, "inferenceKey" | "managementKey">,
+): Promise<Partial<Record<ProcessName, string>>> {
+  const { databaseUrl } = options;
+  const masterKeys = `test:${randomBytes(32).toString("base64")}`;
+  const shared = { ...sharedEnv(options), ...options.env };
+  const own: Partial<Record<ProcessName, Record<string, string>>> = {
+    account: firstAccount(keys),
+    speech: options.speechEnv ?? {},
+    image: options.imageEnv ?? {},
   };
+  const urls: Partial<Record<ProcessName, string>> = {};
+  for (const name of processNames) {
+    const environment = environmentOf(name, { databaseUrl, masterKeys, keyFiles, urls });
+    urls[name] = await processes.start(name, { ...environment, ...shared, ...own[name] });
+    if (name === "account") await processes.current(name).line((line) => line.includes("first account made"));
+  }
+  return urls;
+}
+
+function sharedEnv({ kafkaBrokers }: ProcessStackOptions): Record<string, string> {
+  return { DRAIN_DELAY_MS: "0", METRICS_PORT: "off", KAFKA_BROKERS: kafkaBrokers ?? noBroker };
 }
 
 function firstAccount(keys: Pick<ProcessStack, "inferenceKey" | "managementKey">): Record<string, string> {
@@ -145,61 +153,29 @@ function firstAccount(keys: Pick<ProcessStack, "inferenceKey" | "managementKey">
 /** The discard port, where nobody listens. */
 const noBroker = "127.0.0.1:9";
 
-type StartProcess = (name: StackProcess, env: Record<string, string>) => Promise<string>;
-
-/** Starts what stands around account, the gateway last. */
-async function startServices(
-  start: StartProcess,
-  accountUrl: string,
-  keyFiles: KeyFiles,
-  options: ProcessStackOptions & { readonly masterKeys: Record<string, string> },
-): Promise<Pick<ProcessStack, "usageUrl" | "destinationUrl" | "speechUrl" | "imageUrl" | "restUrl">> {
-  const { databaseUrl, speechEnv, imageEnv, masterKeys } = options;
-  const calling = (issuer: Exclude<StackProcess, "account">) => ({
-    ACCOUNT_URL: accountUrl,
-    SERVICE_KEY_FILE: keyFiles.keyFile(issuer),
-  });
-  const usageUrl = await start("usage", { ...calling("usage"), DATABASE_URL: databaseUrl });
-  const destinationUrl = await start("destination", {
-    ...calling("destination"),
-    ...masterKeys,
-    DATABASE_URL: databaseUrl,
-  });
-  const speechUrl = await start("speech", { ...calling("speech"), ...speechEnv });
-  const imageUrl = await start("image", { ...calling("image"), ...imageEnv });
-  const gatewayUrl = await start("gateway", {
-    ...calling("gateway"),
-    SPEECH_URL: speechUrl,
-    IMAGE_URL: imageUrl,
-    USAGE_URL: usageUrl,
-    DESTINATION_URL: destinationUrl,
-  });
-  return { usageUrl, destinationUrl, speechUrl, imageUrl, restUrl: `${gatewayUrl}/api/v1` };
-}
-
 class StackProcesses {
   readonly started: Child[] = [];
-  readonly #running = new Map<StackProcess, { child: Child; port: number; env: Record<string, string> }>();
+  readonly #running = new Map<ProcessName, { child: Child; port: number; env: Record<string, string> }>();
 
   /** Resolves with its base URL once it listens. */
-  async start(name: StackProcess, env: Record<string, string>, port = 0): Promise<string> {
-    const child = startChild(scripts[name], { env: { ...env, PORT: String(port) } });
+  async start(name: ProcessName, env: Record<string, string>, port = 0): Promise<string> {
+    const child = startChild(scriptOf(name), { env: { ...env, PORT: String(port) } });
     this.started.push(child);
-    const bound = await child.listeningPort(name === "gateway" ? "rest" : "rpc");
+    const bound = await child.listeningPort(listensFor(name));
     this.#running.set(name, { child, port: bound, env });
     return `http://127.0.0.1:${bound}`;
   }
 
-  async restart(name: StackProcess, added: Record<string, string> = {}): Promise<void> {
+  async restart(name: ProcessName, added: Record<string, string> = {}): Promise<void> {
     const { port, env } = this.#find(name);
     await this.start(name, { ...env, ...added }, port);
   }
 
-  current(name: StackProcess): Child {
+  current(name: ProcessName): Child {
     return this.#find(name).child;
   }
 
-  #find(name: StackProcess) {
+  #find(name: ProcessName) {
     const found = this.#running.get(name);
     if (found === undefined) throw new Error(`${name} was not started`);
     return found;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { connectAdmin } from "../../commands/admin-client.ts";
+import type { ProcessName } from "../../commands/processes.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { allRows } from "../support/canaries.ts";
 import { type CanaryFlow, startCanaryFlow } from "../support/canary-flow.ts";
 import { needKafka } from "../support/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka-broker.ts";
 import { KafkaStage, kafkaTimeoutMs } from "../support/kafka-stage.ts";
-import type { StackProcess } from "../support/process-stack.ts";
 import { describeError, speakDirectly, tokenPattern } from "../support/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
@@ -348,7 +348,7 @@ describe("none of them stands", () => {
 
   test("in a log line or a span", async () => {
     const { stack, collector } = flow;
-    const names: readonly StackProcess[] = ["gateway", "speech", "image", "destination", "usage", "account"];
+    const names: readonly ProcessName[] = ["gateway", "speech", "image", "destination", "usage", "account"];
     for (const name of names) expect(await stack[name].stop(), name).toBe(0);
     const lines = stack.started.flatMap((child) => child.lines);
     for (const name of names)

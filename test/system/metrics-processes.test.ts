@@ -1,9 +1,10 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { ProcessName } from "../../commands/processes.ts";
 import { startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { type ProcessStack, type StackProcess, startProcessStack } from "../support/process-stack.ts";
+import { type ProcessStack, startProcessStack } from "../support/process-stack.ts";
 import { parsePrometheusText, scrape, sumOf } from "../support/prometheus-text.ts";
 import { bytesOf, speak } from "../support/standalone.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
@@ -11,7 +12,7 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 let database: TestDatabase;
 let starting: Promise<ProcessStack> | undefined;
 let stack: ProcessStack;
-let ports: Readonly<Record<StackProcess, number>>;
+let ports: Readonly<Record<ProcessName, number>>;
 
 beforeAll(async () => {
   database = await createTestDatabase();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
 import { type Child, startChild } from "../../commands/child.ts";
-import { stackServices } from "../../commands/stack-services.ts";
+import { processNames } from "../../commands/processes.ts";
 import { needKafka } from "../support/kafka.ts";
 import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -37,7 +37,7 @@ async function serviceLine(stack: Child, service: string) {
 }
 
 function allPids(stack: Child): Promise<number[]> {
-  return Promise.all(stackServices.map(async (name) => (await serviceLine(stack, name)).pids)).then((all) =>
+  return Promise.all(processNames.map(async (name) => (await serviceLine(stack, name)).pids)).then((all) =>
     all.flat(),
   );
 }
@@ -71,10 +71,10 @@ describe("npm run stack", () => {
     };
     expect(await speak()).toEqual([200, true]);
     const pids = await allPids(stack);
-    expect(pids).toHaveLength(stackServices.length);
+    expect(pids).toHaveLength(processNames.length);
 
     process.kill(stack.pid, "SIGUSR2");
-    for (const service of stackServices)
+    for (const service of processNames)
       await stack.line((line) => line === `${service} restarted (exit code 0)`);
     await untilGone(pids);
     expect(await speak()).toEqual([200, true]);

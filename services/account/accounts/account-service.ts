@@ -5,9 +5,10 @@ import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.t
 import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
 import { translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
-import { pendingMigrations } from "../../../lib/database/migrate.ts";
+import { schemaProblems } from "../../../lib/database/migrate.ts";
 import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
+import { watchConsumer } from "../../../lib/events/event-metrics.ts";
 import { groups } from "../../../lib/events/topics.ts";
 import {
   createKeyAuthenticator,
@@ -17,6 +18,7 @@ import {
 import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
 import type { Strangers } from "../../../lib/identity/stranger.ts";
+import { traceIncomingCalls } from "../../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../../lib/rpc/health.ts";
 import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
 import type { RegisterRoutes } from "../../../lib/rpc/rpc-handler.ts";
@@ -25,8 +27,6 @@ import type { Log } from "../../../lib/runtime/log.ts";
 import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
-import { watchConsumer } from "../../../lib/telemetry/metrics-events.ts";
-import { traceIncomingCalls } from "../../../lib/telemetry/trace-calls.ts";
 import { createInternalHandlers } from "../internal-rpc.ts";
 import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
@@ -152,8 +152,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
 }
 
 async function problemsOf(database: AccountDatabase, founding: Founding): Promise<readonly string[]> {
-  const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
-  if (pending === undefined) return ["the database is away"];
-  if (pending.length > 0) return [`migrations pending: ${pending.join(", ")}`];
+  const problems = await schemaProblems(database, accountMigrations);
+  if (problems.length > 0) return problems;
   return founding.isOver ? [] : ["the first account is being made"];
 }

@@ -1,8 +1,11 @@
 import { sql } from "kysely";
+import { connectDatabase } from "../../../lib/database/connect.ts";
 import { generateApiKey } from "../../../lib/identity/api-key.ts";
+import { silentLog } from "../../../lib/runtime/log.ts";
 import { createKey, type NewKey } from "../keys/keys.ts";
+import { accountMigrations } from "../migrations.ts";
 import { grantWithAudit } from "../money/credits.ts";
-import type { AccountDatabase, KeyKindName } from "../store.ts";
+import type { AccountDatabase, AccountTables, KeyKindName } from "../store.ts";
 import { createAccount } from "./accounts.ts";
 import { writeAudit } from "./audit.ts";
 
@@ -73,6 +76,20 @@ export function bootstrapAccount(
     }
     return { accountId: id, ...keys };
   });
+}
+
+/** The same on a connection of its own, with those keys generated that nobody gave. */
+export async function bootstrapDatabase(
+  url: string,
+  firstAccount: FirstAccount,
+): Promise<BootstrapResult | undefined> {
+  const { schema } = accountMigrations;
+  const database = connectDatabase<AccountTables>({ url, schema, log: silentLog, maxConnections: 1 });
+  try {
+    return await bootstrapAccount(database, withGeneratedKeys(firstAccount));
+  } finally {
+    await database.destroy();
+  }
 }
 
 function newKey(kind: KeyKindName): NewKey {

@@ -8,7 +8,7 @@
  * 3. `stop` claims nothing more and lets what is under way end: no attempt is longer than its time.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { BatchCall } from "../../../lib/generation/batch-call.ts";
+import { BatchCall } from "../../../lib/runtime/batch-call.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { DestinationDatabase } from "../store.ts";
 import type { Attempter } from "./attempt.ts";

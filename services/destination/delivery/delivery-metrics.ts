@@ -1,9 +1,9 @@
 import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import { watchConsumer } from "../../../lib/events/event-metrics.ts";
 import { groups } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { Figure, Metrics } from "../../../lib/telemetry/metrics.ts";
 import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
-import { watchConsumer } from "../../../lib/telemetry/metrics-events.ts";
 import type { DestinationFigures } from "./figures.ts";
 
 /** Where the figures of deliveries come from. */

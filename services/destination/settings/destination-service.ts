@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { DestinationAdminService } from "../../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../../gen/media/destination/v1/destination_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
-import { pendingMigrations } from "../../../lib/database/migrate.ts";
+import { schemaProblems } from "../../../lib/database/migrate.ts";
 import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
@@ -11,6 +11,7 @@ import type { KeyAuthenticator } from "../../../lib/identity/authenticate.ts";
 import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
 import type { Strangers } from "../../../lib/identity/stranger.ts";
+import { traceIncomingCalls } from "../../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../../lib/rpc/health.ts";
 import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
 import {
@@ -24,7 +25,6 @@ import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
-import { traceIncomingCalls } from "../../../lib/telemetry/trace-calls.ts";
 import { Attempter } from "../delivery/attempt.ts";
 import { type Deliveries, startDeliveries } from "../delivery/deliveries.ts";
 import { type DeliveryLimits, defaultDeliveryLimits } from "../delivery/delivery-limits.ts";
@@ -108,11 +108,7 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
       const adminHandlers = createAdminHandlers({ database, keeper, log });
       router.service(DestinationAdminService, adminHandlers, { interceptors });
     },
-    async readiness() {
-      const pending = await pendingMigrations(database, destinationMigrations).catch(() => undefined);
-      if (pending === undefined) return ["the database is away"];
-      return pending.length === 0 ? [] : [`migrations pending: ${pending.join(", ")}`];
-    },
+    readiness: () => schemaProblems(database, destinationMigrations),
     start() {
       const { random = Math.random } = options;
       const maxBatchEvents = (type: string) => types.get(type)?.maxBatchEvents ?? unknownTypeBatchEvents;

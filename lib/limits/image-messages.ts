@@ -1,5 +1,3 @@
-import type { MessageLimits } from "../rpc/rpc-handler.ts";
-
 /** Most bytes of one `image_data` frame; whole images are cut into such pieces. */
 export const maxImageDataBytes = 1 << 20;
 
@@ -14,7 +12,7 @@ const messageMarginBytes = 1 << 20;
  * frames: the largest is a preview, which JSON clients get in base64. A client that writes as much as is read here is
  * refused before it sends anything.
  */
-export function imageMessageLimits(maxBodyBytes: number): MessageLimits {
+export function imageMessageLimits(maxBodyBytes: number) {
   return {
     readMaxBytes: maxBodyBytes + messageMarginBytes,
     writeMaxBytes: (maxPartialImageBytes / 3) * 4 + messageMarginBytes,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLog } from "../lib/runtime/log.ts";
+import { createLog } from "../runtime/log.ts";
 import { Teardown } from "./teardown.ts";
 
 function newTeardown() {
@@ -18,7 +18,7 @@ test("what was started last is ended first, one after the other", async () => {
       events.push(`${part} ended`);
     });
   }
-  await teardown.run();
+  expect(await teardown.run()).toBe(true);
   expect(events).toEqual([
     "listener ends",
     "listener ended",
@@ -34,7 +34,7 @@ test("an end that fails is logged, and the others still follow", async () => {
   const ended: string[] = [];
   teardown.add(async () => void ended.push("database"));
   teardown.add(() => Promise.reject(new Error("the drain failed")));
-  await teardown.run();
+  expect(await teardown.run()).toBe(false);
   expect(ended).toEqual(["database"]);
   expect(logged).toMatchObject([
     { level: "error", msg: "a part could not be ended", err: { message: "the drain failed" } },

@@ -1,6 +1,6 @@
-import type { EventConsumer } from "../events/batch-consumer.ts";
-import type { SendQueueFigures } from "../events/send-queue.ts";
-import type { Figure, Metrics, Reading } from "./metrics.ts";
+import type { Figure, Metrics, Reading } from "../telemetry/metrics.ts";
+import type { EventConsumer } from "./batch-consumer.ts";
+import type { SendQueueFigures } from "./send-queue.ts";
 
 type PublisherFigure = readonly [
   kind: Figure["kind"],

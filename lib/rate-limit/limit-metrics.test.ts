@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { parsePrometheusText, type Series, sumOf } from "../../test/support/prometheus-text.ts";
-import type { RequestLimiter } from "../rate-limit/limiter.ts";
-import { LocalLimiter } from "../rate-limit/local-limiter.ts";
-import { openRequestLimiter } from "../rate-limit/open-request-limiter.ts";
 import { silentLog } from "../runtime/log.ts";
-import { Metrics } from "./metrics.ts";
-import { measureLimiter } from "./metrics-limits.ts";
+import { Metrics } from "../telemetry/metrics.ts";
+import { measureLimiter } from "./limit-metrics.ts";
+import type { RequestLimiter } from "./limiter.ts";
+import { LocalLimiter } from "./local-limiter.ts";
+import { openRequestLimiter } from "./open-request-limiter.ts";
 
 const refusals = "media_gateway_rate_limit_refusals_total";
 

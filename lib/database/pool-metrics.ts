@@ -1,5 +1,5 @@
-import type { PoolReading } from "../database/connect.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { PoolReading } from "./connect.ts";
 
 /** Tells how busy a pool of database connections is; for `connectDatabase`. */
 export function watchPools(metrics: Metrics): (pool: PoolReading) => void {

@@ -1,10 +1,10 @@
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import type { AddressLimiter } from "../rate-limit/address-limiter.ts";
-import type { RequestLimiter } from "../rate-limit/limiter.ts";
-import type { LoadShedder } from "../rate-limit/load-shedder.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { wordOfReason } from "../runtime/error-code.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { AddressLimiter } from "./address-limiter.ts";
+import type { RequestLimiter } from "./limiter.ts";
+import type { LoadShedder } from "./load-shedder.ts";
 
 const refusals: readonly ErrorReason[] = [ErrorReason.RATE_LIMITED, ErrorReason.TOO_MANY_IN_FLIGHT];
 

@@ -1,8 +1,8 @@
 import { Code, type Interceptor } from "@connectrpc/connect";
-import { callerKey } from "../identity/caller.ts";
 import { followCall, nameOfCall } from "../rpc/call-spans.ts";
 import { requestIdKey, requestLogKey } from "../rpc/request-context.ts";
 import { spanKey, type Tracer, traceparentHeader } from "../runtime/span.ts";
+import { callerKey } from "./caller.ts";
 
 /**
  * Server side, inside of the identity interceptor: a span for each call. That of a process of ours is recorded if that

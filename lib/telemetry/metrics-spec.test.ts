@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ConfigError, readConfig } from "../runtime/config.ts";
-import { metricsSpec } from "./metrics-config.ts";
+import { metricsSpec } from "./metrics-spec.ts";
 
 const portOf = (text: string | undefined) => readConfig(metricsSpec, { METRICS_PORT: text }).METRICS_PORT;
 

@@ -1,0 +1,24 @@
+import { measureLimiter, watchLoad } from "../rate-limit/limit-metrics.ts";
+import type { RequestLimiter } from "../rate-limit/limiter.ts";
+import type { LoadShedder } from "../rate-limit/load-shedder.ts";
+import { type LoadConfig, openLoadShedder } from "../rate-limit/open-load-shedder.ts";
+import { openRequestLimiter, type RateLimitConfig } from "../rate-limit/open-request-limiter.ts";
+import type { Host } from "./host.ts";
+
+/** What decides how much a process takes on. */
+export interface ProcessLimits {
+  readonly limiter: RequestLimiter;
+  readonly shedder: LoadShedder;
+}
+
+/** The limits of a process, measured; Redis may be away. */
+export async function openLimits(
+  { log, metrics, loopDelay, onStop }: Host,
+  config: RateLimitConfig & LoadConfig,
+): Promise<ProcessLimits> {
+  const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
+  onStop(() => limiter.close());
+  const shedder = openLoadShedder(config, loopDelay);
+  watchLoad(metrics, shedder);
+  return { limiter, shedder };
+}

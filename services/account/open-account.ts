@@ -1,0 +1,67 @@
+import { pendingMigrations } from "../../lib/database/migrate.ts";
+import type { ConfigOf } from "../../lib/runtime/config.ts";
+import { repeat } from "../../lib/runtime/repeat.ts";
+import { readMasterKeys } from "../../lib/secrets/master-keys.ts";
+import { createSealer } from "../../lib/secrets/seal.ts";
+import type { Host } from "../../lib/service/host.ts";
+import { openDatabase } from "../../lib/service/open-database.ts";
+import type { ServiceHost } from "../../lib/service/run-service.ts";
+import type { databaseSpec, sealingSpec } from "../../lib/service/service-spec.ts";
+import { ownKeySlugs } from "../../providers/registry.ts";
+import { type AccountService, createAccountService } from "./accounts/account-service.ts";
+import { bootstrapAccount, type FirstAccount } from "./accounts/bootstrap.ts";
+import { accountLimits, type BootstrapConfig, type MoneyConfig, readBootstrapKeys } from "./config.ts";
+import { accountMigrations } from "./migrations.ts";
+import type { AccountDatabase, AccountTables } from "./store.ts";
+
+type AccountConfig = ConfigOf<typeof databaseSpec & typeof sealingSpec> & BootstrapConfig & MoneyConfig;
+
+const bootstrapRetryMs = 1000;
+
+/**
+ * The account service on what a process has. The first account is made as soon as the schema is there, unless `founded`
+ * says when it is. Throws ConfigError for master keys, or keys of that account, that can't be used.
+ */
+export function openAccount(
+  host: ServiceHost,
+  config: AccountConfig,
+  founded?: Promise<void>,
+): AccountService {
+  const firstAccount = readBootstrapKeys(config);
+  const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
+  const database = openDatabase<AccountTables>(host, config, accountMigrations);
+  return createAccountService({
+    ...host,
+    database,
+    limits: accountLimits(config),
+    providerKeys: { sealer, providerSlugs: ownKeySlugs },
+    founded: founded ?? bootstrapWhenMigrated(host, database, firstAccount),
+  });
+}
+
+/** Makes the first account once the schema is there, when keys for it are configured; resolves when it need not be. */
+function bootstrapWhenMigrated(
+  { log, onStop }: Host,
+  database: AccountDatabase,
+  firstAccount: FirstAccount,
+): Promise<void> {
+  if (firstAccount.inferenceKey === undefined && firstAccount.managementKey === undefined)
+    return Promise.resolve();
+  const founded = Promise.withResolvers<void>();
+  const founding = repeat({
+    name: "make the first account",
+    async run() {
+      const pending = await pendingMigrations(database, accountMigrations).catch(() => undefined);
+      if (pending?.length !== 0) return false;
+      const made = await bootstrapAccount(database, firstAccount);
+      if (made !== undefined) log.info({ account_id: made.accountId }, "first account made");
+      founded.resolve();
+      void founding.stop();
+      return false;
+    },
+    pauseMs: bootstrapRetryMs,
+    log,
+  });
+  onStop(() => founding.stop());
+  return founded.promise;
+}

@@ -4,23 +4,20 @@ import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
-import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
-import { traceIncomingCalls } from "../../lib/identity/trace-calls.ts";
 import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
-import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Tracer } from "../../lib/runtime/span.ts";
+import { callInterceptors } from "../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
-import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
 import type { Catalog } from "../../providers/catalog/catalog.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
@@ -66,10 +63,9 @@ export interface RunnableImageService {
 
 /** The image service over the providers of this process. */
 export function createImageService(options: ImageServiceOptions): RunnableImageService {
-  const { providers, limits, paid, log, clock = systemClock } = options;
-  const { catalog, tracer = silentTracer } = options;
+  const { providers, limits, paid, clock = systemClock } = options;
+  const { catalog } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
-  const identity = createIdentityInterceptor({ ...options, audience: "image", clock });
   const counted = createLimitInterceptor({
     limiter: options.limiter,
     shedder: options.shedder,
@@ -90,9 +86,7 @@ export function createImageService(options: ImageServiceOptions): RunnableImageS
   return {
     services: [ImageService],
     routes: imageRoutes(dependencies, messageLimits, [
-      serverInterceptor(log, measureCalls(options.metrics)),
-      identity,
-      traceIncomingCalls(tracer),
+      ...callInterceptors({ ...options, audience: "image", clock }),
       counted,
     ]),
     async readiness() {

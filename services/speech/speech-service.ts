@@ -2,21 +2,18 @@ import type { DescService } from "@bufbuild/protobuf";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
-import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
-import { traceIncomingCalls } from "../../lib/identity/trace-calls.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
-import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
-import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import type { Tracer } from "../../lib/runtime/span.ts";
+import { callInterceptors } from "../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
-import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
 import type { Catalog } from "../../providers/catalog/catalog.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
@@ -55,10 +52,9 @@ export interface RunnableSpeechService {
 
 /** The speech service over the providers of this process. */
 export function createSpeechService(options: SpeechServiceOptions): RunnableSpeechService {
-  const { providers, limits, paid, log, clock = systemClock } = options;
-  const { catalog, tracer = silentTracer } = options;
+  const { providers, limits, paid, clock = systemClock } = options;
+  const { catalog } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
-  const identity = createIdentityInterceptor({ ...options, audience: "speech", clock });
   const counted = createLimitInterceptor({
     limiter: options.limiter,
     shedder: options.shedder,
@@ -69,9 +65,7 @@ export function createSpeechService(options: SpeechServiceOptions): RunnableSpee
   return {
     services: [SpeechService],
     routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock, paid }, [
-      serverInterceptor(log, measureCalls(options.metrics)),
-      identity,
-      traceIncomingCalls(tracer),
+      ...callInterceptors({ ...options, audience: "speech", clock }),
       counted,
     ]),
     async readiness() {

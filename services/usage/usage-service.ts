@@ -9,19 +9,16 @@ import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { watchConsumer } from "../../lib/events/event-metrics.ts";
 import { groups } from "../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
-import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
-import { traceIncomingCalls } from "../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
-import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { Repeating } from "../../lib/runtime/repeat.ts";
 import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
+import { callInterceptors } from "../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
-import { measureCalls } from "../../lib/telemetry/metrics-calls.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
 import { startPruner } from "./prune.ts";
@@ -70,13 +67,8 @@ const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 1
 export function createUsageService(options: UsageServiceOptions): RunnableUsageService {
   const { database, log, bus, retentionDays, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
-  const identity = createIdentityInterceptor({ ...options, audience: "usage", clock });
-  const interceptors = [
-    serverInterceptor(log, measureCalls(options.metrics)),
-    translateDatabaseErrors,
-    identity,
-    traceIncomingCalls(tracer),
-  ];
+  const translate = [translateDatabaseErrors];
+  const interceptors = callInterceptors({ ...options, audience: "usage", clock, translate });
   let consumer: EventConsumer | undefined;
   let pruner: Repeating | undefined;
   if (options.metrics !== undefined) watchConsumer(options.metrics, groups.usage, () => consumer);

@@ -15,18 +15,15 @@ import {
   type KeyAuthenticator,
   type KeyLookUp,
 } from "../../../lib/identity/authenticate.ts";
-import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
 import type { Strangers } from "../../../lib/identity/stranger.ts";
-import { traceIncomingCalls } from "../../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../../lib/rpc/health.ts";
-import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
 import type { RegisterRoutes } from "../../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
+import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
-import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
 import { createInternalHandlers } from "../internal-rpc.ts";
 import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
@@ -116,13 +113,9 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const lookUpKey = (keyHash: string, signal: AbortSignal) =>
     founding.whenFounded(() => findPrincipal(database, keyHash, log), signal);
   const authenticateKey = createKeyAuthenticator({ lookUp: lookUpKey, clock });
-  const identity = createIdentityInterceptor({ ...options, authenticateKey, audience: "account", clock });
-  const interceptors = [
-    serverInterceptor(log, measureCalls(options.metrics)),
-    translateDatabaseErrors,
-    identity,
-    traceIncomingCalls(tracer),
-  ];
+  const translate = [translateDatabaseErrors];
+  const called = { ...options, authenticateKey, audience: "account", clock, translate } as const;
+  const interceptors = callInterceptors(called);
   return {
     services: [KeyService, CreditService, ProviderKeyService, AccountInternalService, AccountAdminService],
     routes(router) {

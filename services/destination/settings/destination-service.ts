@@ -8,12 +8,9 @@ import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
 import type { KeyAuthenticator } from "../../../lib/identity/authenticate.ts";
-import { createIdentityInterceptor } from "../../../lib/identity/identity-interceptor.ts";
 import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
 import type { Strangers } from "../../../lib/identity/stranger.ts";
-import { traceIncomingCalls } from "../../../lib/identity/trace-calls.ts";
 import type { Readiness } from "../../../lib/rpc/health.ts";
-import { serverInterceptor } from "../../../lib/rpc/interceptors.ts";
 import {
   defaultMessageLimits,
   type MessageLimits,
@@ -23,8 +20,8 @@ import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
+import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
-import { measureCalls } from "../../../lib/telemetry/metrics-calls.ts";
 import { Attempter } from "../delivery/attempt.ts";
 import { type Deliveries, startDeliveries } from "../delivery/deliveries.ts";
 import { type DeliveryLimits, defaultDeliveryLimits } from "../delivery/delivery-limits.ts";
@@ -101,7 +98,8 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
   const service: RunnableDestinationService = {
     services: [DestinationService, DestinationAdminService],
     routes(router) {
-      const interceptors = interceptorsOf(options, clock);
+      const translate = [translateDatabaseErrors];
+      const interceptors = callInterceptors({ ...options, audience: "destination", clock, translate });
       const onDue = () => running?.deliveries.wake();
       const handlers = createDestinationHandlers({ database, keeper, attempter, onDue });
       router.service(DestinationService, handlers, { interceptors, ...messageLimits });
@@ -153,13 +151,6 @@ function countersOf(running: Background | undefined): DeliveryCounters {
     pauses: deliveries?.pauses ?? 0,
     givenUpEvents: housekeeping?.givenUpEvents ?? 0,
   };
-}
-
-function interceptorsOf(options: DestinationServiceOptions, clock: Clock) {
-  const { log, metrics, tracer = silentTracer } = options;
-  const identity = createIdentityInterceptor({ ...options, audience: "destination", clock });
-  const calls = serverInterceptor(log, measureCalls(metrics));
-  return [calls, translateDatabaseErrors, identity, traceIncomingCalls(tracer)];
 }
 
 function startConsumer(

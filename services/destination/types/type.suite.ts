@@ -6,28 +6,11 @@ import { createAddressGuard } from "../../../lib/http/url-guard.ts";
 import { selfSignedCertificate } from "../../../test/support/self-signed-certificate.ts";
 import { lostEvent, usageEvent } from "../../../test/support/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
-import type { Receiver } from "../../../test/upstreams/receivers/receiver.ts";
 import type { ReceivedRequest } from "../../../test/upstreams/stand-in-server.ts";
 import { type Batch, type DeliveryContext, DeliveryError, type DestinationType } from "./contract.ts";
 import { createReceiverHttp, type OwnedReceiverHttp } from "./receiver-http.ts";
-
-/** A type's own receiver, and how to read what it took. */
-export interface DestinationTypeStage {
-  readonly receiver: Receiver;
-  /** Good settings for a receiver at a base URL; for the stand-in's own they lead to it. */
-  configAt(baseUrl: string): JsonObject;
-  /** What a request says of itself. */
-  read(request: ReceivedRequest): Promise<ReceivedDelivery> | ReceivedDelivery;
-  /** Headers that the type sets and its owner may not. */
-  readonly ownHeaders: readonly string[];
-  close?(): Promise<void>;
-}
-
-/** What a type put into a request. */
-export interface ReceivedDelivery {
-  readonly deliveryId: string | undefined;
-  readonly events: readonly { readonly eventId: unknown; readonly revision: unknown }[];
-}
+import { describeInService } from "./service.suite.ts";
+import type { DestinationTypeStage } from "./type-stage.suite.ts";
 
 const loopback = { address: "127.0.0.0", prefixLength: 8, family: "ipv4" } as const;
 
@@ -86,6 +69,7 @@ export function describeDestinationType<C>(
     describeSending(trial);
     describeAnswers(trial);
     describeConnections(trial);
+    describeInService(type, () => stage);
   });
 }
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { spansOf, startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
+import { startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
+import { readOtlpDelivery } from "../otlp/otlp-type.suite.ts";
 import {
   deliveryErrorOf,
   describeDestinationType,
@@ -16,13 +17,8 @@ const credentials = { instanceId: "123456", apiKey: "glc_1" };
 describeDestinationType(grafana, async () => ({
   receiver: await startOtlpReceiver({ path, basic }),
   configAt: (baseUrl) => ({ ...credentials, baseUrl }),
-  read: (request) => ({
-    deliveryId: request.headers["x-delivery-id"] as string,
-    events: spansOf(request).map(({ attributes }) => ({
-      eventId: attributes["media.generation.id"],
-      revision: Number(attributes["media.generation.revision"]),
-    })),
-  }),
+  wrongConfigAt: (baseUrl) => ({ ...credentials, apiKey: "glc_2", baseUrl }),
+  read: readOtlpDelivery,
   ownHeaders: ["authorization"],
 }));
 

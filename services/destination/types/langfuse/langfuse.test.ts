@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { usageEvent } from "../../../../test/support/usage-events.ts";
 import { spansOf, startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
+import { readOtlpDelivery } from "../otlp/otlp-type.suite.ts";
 import {
   deliveryErrorOf,
   describeDestinationType,
@@ -17,13 +18,8 @@ const keys = { publicKey: "pk-lf-1", secretKey: "sk-lf-1" };
 describeDestinationType(langfuse, async () => ({
   receiver: await startOtlpReceiver({ path, basic }),
   configAt: (baseUrl) => ({ ...keys, baseUrl }),
-  read: (request) => ({
-    deliveryId: request.headers["x-delivery-id"] as string,
-    events: spansOf(request).map(({ attributes }) => ({
-      eventId: attributes["media.generation.id"],
-      revision: Number(attributes["media.generation.revision"]),
-    })),
-  }),
+  wrongConfigAt: (baseUrl) => ({ ...keys, secretKey: "sk-lf-2", baseUrl }),
+  read: readOtlpDelivery,
   ownHeaders: ["Authorization"],
 }));
 

@@ -1,18 +1,13 @@
 import { expect, test } from "vitest";
-import { spansOf, startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
+import { startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
+import { readOtlpDelivery } from "../otlp/otlp-type.suite.ts";
 import { describeDestinationType } from "../type.suite.ts";
 import { otelCollector } from "./index.ts";
 
 describeDestinationType(otelCollector, async () => ({
   receiver: await startOtlpReceiver(),
   configAt: (baseUrl) => ({ endpoint: baseUrl }),
-  read: (request) => ({
-    deliveryId: request.headers["x-delivery-id"] as string,
-    events: spansOf(request).map(({ attributes }) => ({
-      eventId: attributes["media.generation.id"],
-      revision: Number(attributes["media.generation.revision"]),
-    })),
-  }),
+  read: readOtlpDelivery,
   ownHeaders: [],
 }));
 

@@ -20,6 +20,7 @@ const credentials = { bucketName: "traces", accessKeyId: "S3RVER", secretAccessK
 describeDestinationType(s3, async () => ({
   receiver: await startS3Receiver(),
   configAt: (baseUrl) => ({ ...credentials, endpoint: baseUrl }),
+  wrongConfigAt: (baseUrl) => ({ ...credentials, secretAccessKey: "another", endpoint: baseUrl }),
   read: ({ path, json, text }) => {
     const isTest = (json as { connection_test?: boolean } | undefined)?.connection_test === true;
     const lines = isTest ? [] : text.split("\n").slice(0, -1);

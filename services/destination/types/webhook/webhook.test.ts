@@ -16,10 +16,12 @@ import type { WebhookConfig } from "./config.ts";
 import { webhook } from "./index.ts";
 
 const signingSecret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+const otherSecret = `whsec_${Buffer.alloc(32, 8).toString("base64")}`;
 
 describeDestinationType(webhook, async () => ({
   receiver: await startWebhookReceiver({ secret: signingSecret }),
   configAt: (baseUrl) => ({ url: `${baseUrl}/hook`, signingSecret }),
+  wrongConfigAt: (baseUrl) => ({ url: `${baseUrl}/hook`, signingSecret: otherSecret }),
   read: (request) => ({
     deliveryId: request.headers["webhook-id"] as string,
     events: webhookSpansOf(request).map(({ attributes }) => ({

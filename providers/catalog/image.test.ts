@@ -221,26 +221,3 @@ describe("an image entry is refused for", () => {
     await expect(load(part, { medium: "speech" })).rejects.toThrow("output_image has no meaning for speech");
   });
 });
-
-test("the built-in image models have a provider that can draw", async () => {
-  const catalog = await loadCatalog({
-    directories: [builtInCatalogDirectory],
-    providerSlugs: builtInProviders.map(({ slug }) => slug),
-  });
-  const ids = catalog.imageModels().map(({ id }) => id);
-  expect(ids).toEqual([
-    "local/painter",
-    "local/postcard",
-    "openai/gpt-image-1.5",
-    "openai/gpt-image-2.5-flare",
-    "openai/gpt-image-2.5-sunburst",
-  ]);
-  const http = { request: () => Promise.reject(new Error("no upstream here")) };
-  for (const { endpoints } of catalog.imageModels()) {
-    for (const { providerSlug } of endpoints) {
-      const provider = builtInProviders.find(({ slug }) => slug === providerSlug)?.create({ http });
-      expect(provider?.image, providerSlug).toBeDefined();
-      await provider?.close?.();
-    }
-  }
-});

@@ -64,15 +64,21 @@ async function load(files: Readonly<Record<string, unknown>>, providerSlugs: rea
   return await loadCatalog({ directories: [await directoryOf(files)], providerSlugs });
 }
 
-test("the built-in catalogue fits the built-in providers", async () => {
+test("of every built-in provider the catalogue offers what it can do, and nothing else", async () => {
   const catalog = await loadCatalog({
     directories: [builtInCatalogDirectory],
     providerSlugs: builtInProviders.map(({ slug }) => slug),
   });
-  const offered = catalog.speechModels().flatMap(({ endpoints }) => endpoints);
-  expect(new Set(offered.map(({ providerSlug }) => providerSlug))).toEqual(
-    new Set(builtInProviders.map(({ slug }) => slug)),
-  );
+  const offered = [...catalog.speechModels(), ...catalog.imageModels()].flatMap(({ endpoints }) => endpoints);
+  const http = { request: () => Promise.reject(new Error("no upstream here")) };
+  for (const manifest of builtInProviders) {
+    const provider = manifest.create({ http });
+    const own = offered.filter(({ providerSlug }) => providerSlug === manifest.slug);
+    expect(own.length, manifest.slug).toBeGreaterThan(0);
+    expect(own.some((endpoint) => "speech" in endpoint)).toBe(provider.speech !== undefined);
+    expect(own.some((endpoint) => "image" in endpoint)).toBe(provider.image !== undefined);
+    await provider.close?.();
+  }
   expect(catalog.speechModel("local/flite")?.endpoints[0]?.speech.defaultVoice).toBe("slt");
 });
 

@@ -57,7 +57,7 @@ export function checkArrows(imports: readonly Import[], libEdges: LibEdges): str
     const [source, destination] = [partOf(from), partOf(target)];
     if (source === destination) return [];
     const allowed =
-      mayImport(source, destination, libEdges) ||
+      (destination === "test" ? isDevelopmentFile(from) : mayImport(source, destination, libEdges)) ||
       (isTestFile(from) && mayTestImport(source, destination, target));
     if (allowed && !isPackage(source) && !isPackage(destination)) return [];
     return [`${from}:${line}: ${source} must not import ${destination}`];
@@ -69,15 +69,14 @@ function isPackage(part: string): boolean {
   return part.startsWith("packages/");
 }
 
-/** Tests may use suites and what tests share; those of lib call by RPC, those of providers take the whole list. */
+/** Tests may use suites; those of lib call by RPC, those of providers take the whole list. */
 function mayTestImport(source: string, destination: string, target: string): boolean {
-  if (destination === "test" || isTestFile(target)) return true;
+  if (isTestFile(target)) return true;
   if (source.startsWith("lib/")) return destination === "lib/rpc";
   return source.startsWith("providers/") && destination === "providers/registry";
 }
 
 function mayImport(source: string, destination: string, libEdges: LibEdges): boolean {
-  if (destination === "test") return source === "bench" || source === "vitest.config.ts";
   if (source.startsWith("lib/")) {
     const named = libEdges[source.slice("lib/".length)] ?? [];
     return ["gen", "lib/runtime", ...named.map((name) => `lib/${name}`)].includes(destination);
@@ -157,9 +156,9 @@ export function checkPackages(
   return findings;
 }
 
-/** Files that only run while the project is worked on; they may use development dependencies. */
+/** Files that only run while the project is worked on; they may use what tests share, and development dependencies. */
 function isDevelopmentFile(path: string): boolean {
-  return isTestFile(path) || path.startsWith("bench/") || path === "vitest.config.ts";
+  return isTestFile(path) || /^(bench\/|commands\/new[.-]|vitest\.config\.ts$)/.test(path);
 }
 
 function packageOf(specifier: string): string {

@@ -36,8 +36,8 @@ function listWithGit(root: string): string[] | undefined {
 function walk(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-    if (!entry.isDirectory()) return [path];
-    return unlistedFolders.has(entry.name) ? [] : walk(root, path);
+    if (unlistedFolders.has(entry.name)) return [];
+    return entry.isDirectory() ? walk(root, path) : [path];
   });
 }
 

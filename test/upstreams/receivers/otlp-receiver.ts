@@ -17,6 +17,8 @@ export interface OtlpReceiverOptions {
   readonly path?: string;
   /** User and password that it wants by HTTP's Basic scheme. */
   readonly basic?: { readonly user: string; readonly password: string };
+  /** The Authorization header that it wants, where that is another. */
+  readonly authorization?: string;
 }
 
 const contentType = "application/x-protobuf";
@@ -45,15 +47,13 @@ export function partialSuccess(rejectedSpans: bigint, errorMessage: string): Rec
 
 function judge(
   request: ReceivedRequest,
-  { path = "/v1/traces", basic }: OtlpReceiverOptions,
+  { path = "/v1/traces", basic, authorization }: OtlpReceiverOptions,
 ): ReceiverVerdict {
   const { method, headers } = request;
   if (request.path !== path) return refuse(404, `no route ${request.path}`);
   if (method !== "POST") return refuse(405, "only POST", { allow: "POST" });
-  if (basic !== undefined) {
-    const expected = `Basic ${btoa(`${basic.user}:${basic.password}`)}`;
-    if (headers.authorization !== expected) return refuse(401, "invalid credentials");
-  }
+  const wanted = basic === undefined ? authorization : `Basic ${btoa(`${basic.user}:${basic.password}`)}`;
+  if (wanted !== undefined && headers.authorization !== wanted) return refuse(401, "invalid credentials");
   if (headers["content-type"] !== contentType) return refuse(415, `not ${contentType}`);
   try {
     decodeExport(request.bytes);

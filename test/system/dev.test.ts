@@ -1,0 +1,43 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startChild } from "../support/child.ts";
+import { copyRepository } from "../support/repository-copy.ts";
+import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
+
+let root: string;
+let dataDir: string;
+
+beforeAll(async () => {
+  root = await copyRepository();
+  dataDir = await temporaryDirectory();
+});
+afterAll(async () => {
+  await removeDataDirectory(dataDir);
+  await rm(root, { recursive: true, force: true });
+});
+
+test("npm run dev starts anew on a change, on the same data, and ends gracefully", async () => {
+  const env = { DATA_DIR: dataDir, PORT: "0", RPC_PORT: "0", METRICS_PORT: "off" };
+  const starts: (() => void)[] = [];
+  const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  for (const { resolve } of started) starts.push(resolve);
+  const child = startChild(join(root, "commands", "dev.ts"), {
+    env,
+    cwd: root,
+    onLine: (line) => {
+      if (line.includes('"what":"rest"')) starts.shift()?.();
+    },
+  });
+  await Promise.race([started[0]?.promise, child.exited]);
+  const catalog = join(root, "catalog", "local.yaml");
+  await writeFile(catalog, `${await readFile(catalog, "utf8")}\n# A change.\n`);
+  await Promise.race([started[1]?.promise, child.exited]);
+  expect(await child.stop()).toBe(0);
+  const text = child.lines.join("\n");
+  expect(text.match(/making an empty PostgreSQL database/g)).toHaveLength(1);
+  expect(text.match(/"what":"rest"/g)).toHaveLength(2);
+  expect(text).toContain("Keys were shown on the first start");
+  // The database was told to stop, each time, before its process ended.
+  await expect(readFile(join(dataDir, "postgres", "cluster", "postmaster.pid"))).rejects.toThrow("ENOENT");
+});

@@ -3,30 +3,25 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { APICallError, generateImage, generateSpeech } from "ai";
 import sharp from "sharp";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { mp3Frames } from "../support/mp3-frames.ts";
-import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/standalone.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import type { OpenAiUpstream } from "../upstreams/openai.ts";
 import { readForm } from "../upstreams/openai-image-request.ts";
 
 let upstream: OpenAiUpstream;
-let stack: TestStandalone;
+let stack: SharedStandalone;
 let clients: ReturnType<typeof createClients>;
 let png: Uint8Array;
 
 beforeAll(async () => {
-  upstream = await startOpenAiUpstream();
-  stack = await startTestStandalone(openAiEnv(upstream));
+  stack = await openSharedStandalone();
+  ({ upstream } = stack);
   clients = createClients({ baseURL: `${stack.baseUrl}/api/v1`, apiKey: stack.inferenceKey });
   const background = { r: 9, g: 90, b: 200, alpha: 1 };
   png = await sharp({ create: { width: 32, height: 32, channels: 4, background } })
     .png()
     .toBuffer();
-});
-
-afterAll(async () => {
-  await stack.close();
-  await upstream.close();
 });
 
 function createClients(settings: { baseURL: string; apiKey: string }) {

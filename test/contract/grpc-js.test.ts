@@ -35,27 +35,19 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "../../gen/reflection/v1/reflection_pb.ts";
-import {
-  bytesOf,
-  openAiEnv,
-  speak,
-  startTestStandalone,
-  type TestStandalone,
-} from "../support/standalone.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import { bytesOf, speak } from "../support/standalone.ts";
 
 const local = { model: "local/flite", input: "Hello.", responseFormat: "AUDIO_FORMAT_PCM" };
 const remote = { model: "openai/tts-1", voice: "alloy" };
 
-let upstream: OpenAiUpstream;
-let stack: TestStandalone;
+let stack: SharedStandalone;
 let channel: grpc.Client;
 let registry: FileRegistry;
 let speech: DescService;
 
 beforeAll(async () => {
-  upstream = await startOpenAiUpstream();
-  stack = await startTestStandalone(openAiEnv(upstream));
+  stack = await openSharedStandalone();
   channel = new grpc.Client(`127.0.0.1:${stack.rpcPort}`, grpc.credentials.createInsecure());
   registry = await reflectFiles("media.speech.v1.SpeechService");
   speech = registry.getService("media.speech.v1.SpeechService") as DescService;
@@ -63,8 +55,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   channel.close();
-  await stack.close();
-  await upstream.close();
 });
 
 function ask(question: ServerReflectionRequest["messageRequest"]) {

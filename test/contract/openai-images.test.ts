@@ -1,8 +1,8 @@
 import OpenAI, { APIError, toFile } from "openai";
 import sharp from "sharp";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/standalone.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import type { OpenAiUpstream } from "../upstreams/openai.ts";
 import { readForm } from "../upstreams/openai-image-request.ts";
 
 const remote = { model: "openai/gpt-image-1.5", prompt: "A lighthouse." } as const;
@@ -10,20 +10,15 @@ const local = { model: "local/painter", prompt: "A lighthouse." } as const;
 const plain = { model: "local/postcard", prompt: "A lighthouse." } as const;
 
 let upstream: OpenAiUpstream;
-let stack: TestStandalone;
+let stack: SharedStandalone;
 let client: OpenAI;
 let png: Buffer;
 
 beforeAll(async () => {
-  upstream = await startOpenAiUpstream();
-  stack = await startTestStandalone(openAiEnv(upstream));
+  stack = await openSharedStandalone();
+  ({ upstream } = stack);
   client = new OpenAI({ apiKey: stack.inferenceKey, baseURL: `${stack.baseUrl}/api/v1`, maxRetries: 0 });
   png = await picture(32, 32).png().toBuffer();
-});
-
-afterAll(async () => {
-  await stack.close();
-  await upstream.close();
 });
 
 function picture(width: number, height: number, alpha = 1) {

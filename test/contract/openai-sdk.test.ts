@@ -1,27 +1,23 @@
 import OpenAI, { APIError, APIUserAbortError } from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
-import { bytesOf, openAiEnv, startTestStandalone, type TestStandalone } from "../support/standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import { bytesOf } from "../support/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import type { OpenAiUpstream } from "../upstreams/openai.ts";
 
 const local = { model: "local/flite", voice: "slt", input: "Hello." } as const;
 const remote = { model: "openai/tts-1", voice: "alloy", input: "Hello." } as const;
 
 let upstream: OpenAiUpstream;
-let stack: TestStandalone;
+let stack: SharedStandalone;
 let client: OpenAI;
 
 beforeAll(async () => {
-  upstream = await startOpenAiUpstream();
-  stack = await startTestStandalone(openAiEnv(upstream));
+  stack = await openSharedStandalone();
+  ({ upstream } = stack);
   client = clientWith(stack.inferenceKey);
-});
-
-afterAll(async () => {
-  await stack.close();
-  await upstream.close();
 });
 
 function clientWith(apiKey: string, maxRetries = 0): OpenAI {

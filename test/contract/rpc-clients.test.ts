@@ -1,5 +1,5 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "../../gen/health/v1/health_pb.ts";
 import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
@@ -14,35 +14,25 @@ import { AudioFormat, type SynthesizeResponse } from "../../gen/media/speech/v1/
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey, hashApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
 import { stockTransport, transportNames } from "../support/speech-server.ts";
-import {
-  bytesOf,
-  openAiEnv,
-  speak,
-  startTestStandalone,
-  type TestStandalone,
-} from "../support/standalone.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { bytesOf, speak } from "../support/standalone.ts";
+import type { OpenAiUpstream } from "../upstreams/openai.ts";
 
 const local = { model: "local/flite", input: "Hello." };
 const remote = { model: "openai/tts-1", voice: "alloy", input: "Hello." };
 
 let upstream: OpenAiUpstream;
-let stack: TestStandalone;
+let stack: SharedStandalone;
 /** What REST gives for `local`. */
 let rest: Record<"mp3" | "pcm", Buffer>;
 
 beforeAll(async () => {
-  upstream = await startOpenAiUpstream();
-  stack = await startTestStandalone(openAiEnv(upstream));
+  stack = await openSharedStandalone();
+  ({ upstream } = stack);
   const say = async (format: string) =>
     bytesOf(await speak(stack, stack.inferenceKey, { ...local, response_format: format }));
   rest = { mp3: await say("mp3"), pcm: await say("pcm") };
-});
-
-afterAll(async () => {
-  await stack.close();
-  await upstream.close();
 });
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });

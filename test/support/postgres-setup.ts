@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import type { TestProject } from "vitest/node";
 import { offer } from "./offer.ts";
 import { spawnOwner } from "./owner-process.ts";
@@ -7,6 +8,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** Loopback port that answers each connection with the URL of the run's PostgreSQL, started when first asked for. */
     testPostgresPort: number;
+    /** A folder that is removed at the end of the run. */
+    testFolder: string;
   }
 }
 
@@ -20,6 +23,11 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     tell: ({ url }) => url,
     end: (owner) => owner.end(),
   });
+  const folder = await temporaryDirectory();
   provide("testPostgresPort", postgres.port);
-  return () => postgres.close();
+  provide("testFolder", folder);
+  return async () => {
+    await postgres.close();
+    await rm(folder, { recursive: true });
+  };
 }

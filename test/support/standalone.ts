@@ -36,12 +36,13 @@ export function openAiEnv({ baseUrl }: Pick<OpenAiUpstream, "baseUrl">): Record<
   return { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: baseUrl };
 }
 
-/** Starts it and waits until it serves. Rejects with its last lines when it does not start. */
+/** Starts it, by `start` if given, and waits until it serves. Rejects with its last lines when it does not start. */
 export async function startStandalone(
   dataDir: string,
   env: Record<string, string> = {},
+  start = startChild,
 ): Promise<Standalone> {
-  const child = startChild("standalone/main.ts", { env: standaloneEnv(dataDir, env) });
+  const child = start("standalone/main.ts", { env: standaloneEnv(dataDir, env) });
   const [rpcPort, restPort] = [await child.listeningPort("rpc"), await child.listeningPort("rest")];
   // The last line of the text for people: all of it has been read by then.
   await child.line((line) => line.startsWith("Keys were shown") || line.startsWith("Play hello.mp3"));

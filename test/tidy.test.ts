@@ -110,16 +110,10 @@ describe("the rules for code", () => {
     ["// Not a docstring.\nexport function f() {}", "exported without a docstring"],
     ["const a = 1;\nexport { a };", "exported without a docstring"],
     ["/** Far away. */\nconst b = 1;\nexport const a = b;", "exported without a docstring"],
-    ["export default 1;", "default export"],
-    ['export * from "./other.ts";', "barrel export"],
     ["let count = 0;", "state at module level"],
     [`${documented}export let count = 0;`, "state at module level"],
     ["const cache = new Map<string, string>();", "state at module level"],
     ["const list: string[] = [];", "state at module level"],
-    ["function f(a: any) {}", "any"],
-    ['console.log("x");', "console"],
-    ["const a = process.env.PORT;", "environment read outside of a config.ts"],
-    ['import { env } from "node:process";', "environment read outside of a config.ts"],
     ["// const a = 1;", "commented-out code"],
     ["/*\n  f(1);\n*/", "commented-out code"],
   ] as const)("%s: %s", ([text, message]) => {
@@ -132,8 +126,8 @@ describe("the rules for code", () => {
     ["setTimeout(resolve, 100);", "sleeps"],
     ["await delay(100);", "sleeps"],
     ['import { setTimeout as pause } from "node:timers/promises";', "sleeps"],
-    ["test.skip('x', () => {});", "skips or narrows"],
-    ["describe.only('x', () => {});", "skips or narrows"],
+    ["test.todo('x', () => {});", "skips without a reason"],
+    ["describe.skipIf(slow)('x', () => {});", "skips without a reason"],
   ] as const)("%s in a test: %s", ([text, message]) => {
     expect(check(text, "lib/runtime/sample.test.ts")).toEqual([expect.stringContaining(message)]);
   });
@@ -152,8 +146,6 @@ describe("the rules for code", () => {
       ),
     ).toEqual([]);
     expect(check(`${documented}${overloaded}`)).toEqual([]);
-    expect(check("const port = process.env.PORT;", "services/speech/config.ts")).toEqual([]);
-    expect(check("console.log(process.env.PORT);", "commands/admin.ts")).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { create, type DescMethod, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { SettleRequestSchema } from "../gen/media/account/v1/account_internal_pb.ts";
 import { AccountInternalService } from "../gen/media/account/v1/account_internal_service_pb.ts";
-import { imageMessageLimits } from "../lib/generation/image-messages.ts";
+import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { requestLimitsOf } from "../lib/rpc/request/request-limits.ts";
 import { callRaw } from "../test/attack/raw-rpc.ts";
 import { rpcOf, rpcServices } from "../test/attack/rpc-services.ts";

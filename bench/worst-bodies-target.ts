@@ -1,7 +1,7 @@
 /** A gateway and an RPC port over services that are played, and a probe in them; the other side of bench/worst-bodies.ts. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { imageMessageLimits } from "../lib/generation/image-messages.ts";
+import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { startRpcServer } from "../lib/rpc/server.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { rpcServices } from "../test/attack/rpc-services.ts";

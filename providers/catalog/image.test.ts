@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { builtInProviders } from "../registry.ts";
-import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
+import { loadCatalog } from "./load.ts";
 
 let directory: string;
 

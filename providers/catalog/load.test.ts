@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ConfigError } from "../../lib/runtime/config.ts";
 import { builtInProviders } from "../registry.ts";
+import type { Endpoint } from "./catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
 
 let root: string;
@@ -69,7 +70,11 @@ test("of every built-in provider the catalogue offers what it can do, and nothin
     directories: [builtInCatalogDirectory],
     providerSlugs: builtInProviders.map(({ slug }) => slug),
   });
-  const offered = [...catalog.speechModels(), ...catalog.imageModels()].flatMap(({ endpoints }) => endpoints);
+  const models: readonly { endpoints: readonly Endpoint[] }[] = [
+    ...catalog.speechModels(),
+    ...catalog.imageModels(),
+  ];
+  const offered = models.flatMap(({ endpoints }) => endpoints);
   const http = { request: () => Promise.reject(new Error("no upstream here")) };
   for (const manifest of builtInProviders) {
     const provider = manifest.create({ http });

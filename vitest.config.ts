@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { ordinaryTests, systemTests } from "./test/rules/test-projects.ts";
 import { SkipReporter } from "./test/support/skip-reporter.ts";
-import { ordinaryTests, systemTests } from "./test/support/test-projects.ts";
 
 export default defineConfig({
   test: {
@@ -10,7 +10,7 @@ export default defineConfig({
     // Far more than any takes: the machine may have other work.
     testTimeout: 120_000,
     hookTimeout: 180_000,
-    setupFiles: ["test/support/leave-nothing.ts"],
+    setupFiles: ["test/support/processes/leave-nothing.ts"],
     reporters: ["default", new SkipReporter(), "json"],
     outputFile: { json: ".test-output/results.json" },
     projects: [
@@ -21,7 +21,7 @@ export default defineConfig({
           ...ordinaryTests,
           // Modules have no state but constants, which test/tidy.test.ts checks: files may share what they import.
           isolate: false,
-          globalSetup: ["test/support/postgres-setup.ts"],
+          globalSetup: ["test/support/postgres/postgres-setup.ts"],
         },
       },
       {
@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           name: "system",
           ...systemTests,
-          globalSetup: ["test/support/postgres-setup.ts", "test/support/kafka-setup.ts"],
+          globalSetup: ["test/support/postgres/postgres-setup.ts", "test/support/kafka/kafka-setup.ts"],
         },
       },
     ],

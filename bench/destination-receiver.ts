@@ -5,7 +5,7 @@
  */
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
-import type { PlainBody } from "../test/support/destination-type.ts";
+import type { PlainBody } from "../test/support/services/destination-type.ts";
 
 listen();
 

@@ -26,12 +26,12 @@ import { destinationMigrations } from "../services/destination/migrations.ts";
 import { createDestinationService } from "../services/destination/settings/destination-service.ts";
 import type { DestinationDatabase, DestinationTables } from "../services/destination/store.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { addDestination, loopback, testSealer } from "../test/support/destination-replica.ts";
-import { plainTypes } from "../test/support/destination-type.ts";
-import { startKafkaBroker } from "../test/support/kafka-broker.ts";
-import { sendMessages } from "../test/support/send-messages.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
-import { usageEvent } from "../test/support/usage-events.ts";
+import { startKafkaBroker } from "../test/support/kafka/kafka-broker.ts";
+import { sendMessages } from "../test/support/kafka/send-messages.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
+import { addDestination, loopback, testSealer } from "../test/support/services/destination-replica.ts";
+import { plainTypes } from "../test/support/services/destination-type.ts";
+import { usageEvent } from "../test/support/services/usage-events.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
 import { cpuMsOfDescendants } from "./usage-cpu.ts";
 

@@ -9,7 +9,7 @@ import { LocalLimiter } from "../lib/rate-limit/local-limiter.ts";
 import { RedisLimiter } from "../lib/rate-limit/redis-limiter.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { LoopDelay } from "../lib/runtime/loop-delay.ts";
-import { redisIsInstalled, startRedis } from "../test/support/redis-server.ts";
+import { redisIsInstalled, startRedis } from "../test/support/processes/redis-server.ts";
 
 const limits = { perMinute: 1e9, maxPerMinute: 1e9, accountPerMinute: 1e9, maxInFlight: 1000 };
 const request = { bucket: "ab".repeat(32), account: "83739056-1a39-4557-b9bc-70e58837ba46" };

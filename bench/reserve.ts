@@ -14,6 +14,8 @@ import { accountMigrations } from "../services/account/migrations.ts";
 import { type HoldRequest, reserveCredit } from "../services/account/money/holds.ts";
 import { settleTold } from "../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
+import { spawnOwner } from "../test/support/postgres/owner-process.ts";
+import { temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
 import {
   createPayer,
   faultsOfBooks,
@@ -21,9 +23,7 @@ import {
   type Payer,
   realEvent,
   settlementOptions,
-} from "../test/support/account-money.ts";
-import { spawnOwner } from "../test/support/owner-process.ts";
-import { temporaryDirectory } from "../test/support/temporary-directory.ts";
+} from "../test/support/services/account-money.ts";
 import { quantileOf } from "./load.ts";
 
 const { values } = parseArgs({

@@ -2,10 +2,10 @@ import { processNames } from "../commands/processes.ts";
 import { generateApiKey } from "../lib/identity/api-key.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { startChild } from "../test/support/child.ts";
-import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
-import { startProcessStack } from "../test/support/process-stack.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka/kafka-broker.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
+import { startChild } from "../test/support/processes/child.ts";
+import { startProcessStack } from "../test/support/processes/process-stack.ts";
 
 /** No limit stands in the way of a load. */
 const unlimited = { RATE_LIMIT_PER_MINUTE: "1000000", MAX_INFLIGHT_PER_KEY: "100000", METRICS_PORT: "0" };

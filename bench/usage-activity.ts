@@ -20,9 +20,9 @@ import { usageMigrations } from "../services/usage/migrations.ts";
 import { noMember, type UsageDatabase, type UsageTables } from "../services/usage/store.ts";
 import { createUsageService } from "../services/usage/usage-service.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { awayBus } from "../test/support/away-bus.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
-import { testUuid } from "../test/support/usage-events.ts";
+import { awayBus } from "../test/fakes/away-bus.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
+import { testUuid } from "../test/support/services/usage-events.ts";
 import { quantileOf } from "./load.ts";
 
 const { values } = parseArgs({

@@ -21,10 +21,10 @@ import { usageMigrations } from "../services/usage/migrations.ts";
 import { recordEvents } from "../services/usage/record.ts";
 import type { UsageDatabase, UsageTables } from "../services/usage/store.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka-broker.ts";
-import { sendMessages } from "../test/support/send-messages.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
-import { usageEvent } from "../test/support/usage-events.ts";
+import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka/kafka-broker.ts";
+import { sendMessages } from "../test/support/kafka/send-messages.ts";
+import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
+import { usageEvent } from "../test/support/services/usage-events.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
 import { cpuMsOfDescendants } from "./usage-cpu.ts";
 

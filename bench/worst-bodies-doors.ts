@@ -6,9 +6,9 @@ import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { requestLimitsOf } from "../lib/rpc/request/request-limits.ts";
 import { callRaw } from "../test/attack/raw-rpc.ts";
 import { rpcOf, rpcServices } from "../test/attack/rpc-services.ts";
+import { type PlaceSchema, worstBodies } from "../test/attack/worst-bodies.ts";
 import { type WorstMessage, worstMessages } from "../test/attack/worst-messages.ts";
-import { testKeys } from "../test/support/gateway-server.ts";
-import { type PlaceSchema, worstBodies } from "../test/support/worst-bodies.ts";
+import { testKeys } from "../test/support/services/gateway-server.ts";
 
 /** One of the worst bodies of a door. */
 export interface DoorBody {

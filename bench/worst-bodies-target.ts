@@ -5,13 +5,13 @@ import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { startRpcServer } from "../lib/rpc/server.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { rpcServices } from "../test/attack/rpc-services.ts";
-import { imageFinished, imageStarted, wholeImage } from "../test/support/gateway-images.ts";
+import { imageFinished, imageStarted, wholeImage } from "../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   finishedFrame,
   startedFrame,
   startGatewayServer,
-} from "../test/support/gateway-server.ts";
+} from "../test/support/services/gateway-server.ts";
 
 /** What the target tells once a request is over. */
 export interface Probe {

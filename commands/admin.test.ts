@@ -7,12 +7,12 @@ import { readMasterKeys } from "../lib/secrets/master-keys.ts";
 import { createSealer } from "../lib/secrets/seal.ts";
 import { reserveCredit } from "../services/account/money/holds.ts";
 import { createProviderKey } from "../services/account/provider-keys/provider-keys.ts";
-import { createPayer, holdRequest } from "../test/support/account-money.ts";
+import { createPayer, holdRequest } from "../test/support/services/account-money.ts";
 import {
   startTestAccountServer,
   type TestAccountServer,
   testProviderKeys,
-} from "../test/support/account-server.ts";
+} from "../test/support/services/account-server.ts";
 
 const script = new URL("admin.ts", import.meta.url).pathname;
 let server: TestAccountServer;

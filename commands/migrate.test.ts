@@ -6,7 +6,7 @@ import { silentLog } from "../lib/runtime/log.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { destinationMigrations } from "../services/destination/migrations.ts";
 import { usageMigrations } from "../services/usage/migrations.ts";
-import { createTestDatabase, type TestDatabase } from "../test/support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../test/support/postgres/database.ts";
 import { startChild } from "./child.ts";
 
 const services = [accountMigrations, usageMigrations, destinationMigrations];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { glob } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { repositoryRoot } from "../test/support/source-files.ts";
+import { repositoryRoot } from "../test/rules/source-files.ts";
 import { newDestination, newProvider } from "./new-part.ts";
 
 const contributing = readFileSync(new URL("../CONTRIBUTING.md", import.meta.url), "utf8");

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { checkPath } from "../test/support/path-rules.ts";
-import { checkSlugs, providerSlugs } from "../test/support/slug-rules.ts";
-import { listFiles, parseSource, repositoryRoot } from "../test/support/source-files.ts";
+import { checkPath } from "../test/rules/path-rules.ts";
+import { checkSlugs, providerSlugs } from "../test/rules/slug-rules.ts";
+import { listFiles, parseSource, repositoryRoot } from "../test/rules/source-files.ts";
 
 /** A new part of the repository. */
 export interface NewPart {
@@ -111,7 +111,7 @@ function checkIsProvider(slug: string): void {
     .flatMap(({ path, text }) => checkSlugs(parseSource(path, text), [slug]));
   if (finding !== undefined) {
     throw new StartError(
-      `${finding}, and code must not. Take another slug; if it is an everyday word, add it to ordinaryWords in test/support/slug-rules.ts`,
+      `${finding}, and code must not. Take another slug; if it is an everyday word, add it to ordinaryWords in test/rules/slug-rules.ts`,
     );
   }
 }

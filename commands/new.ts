@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
-import { repositoryRoot } from "../test/support/source-files.ts";
+import { repositoryRoot } from "../test/rules/source-files.ts";
 import { type NewPart, newDestination, newProvider } from "./new-part.ts";
 
 const usage = `usage: npm run new -- provider <slug>

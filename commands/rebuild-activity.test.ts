@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { usageEvent } from "../test/support/usage-events.ts";
-import { startTestUsageServer, type TestUsageServer } from "../test/support/usage-server.ts";
+import { usageEvent } from "../test/support/services/usage-events.ts";
+import { startTestUsageServer, type TestUsageServer } from "../test/support/services/usage-server.ts";
 
 const script = new URL("rebuild-activity.ts", import.meta.url).pathname;
 const dayMs = 86_400_000;

@@ -1,8 +1,8 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
 import { parsePrometheusText } from "../test/support/prometheus-text.ts";
-import { temporaryDirectory } from "../test/support/temporary-directory.ts";
 import { reconcileMetrics, writeReconcileMetrics } from "./reconcile-metrics.ts";
 
 const compared = { holds: 5, records: 4, open: 1, unseen: 2 };

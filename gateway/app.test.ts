@@ -18,8 +18,8 @@ import {
   startedFrame,
   startGatewayServer,
   testKeys,
-} from "../test/support/gateway-server.ts";
-import { speechRoutes } from "../test/support/speech-server.ts";
+} from "../test/support/services/gateway-server.ts";
+import { speechRoutes } from "../test/support/services/speech-server.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
 
 const audio = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);

@@ -27,15 +27,20 @@ import { serverInterceptor } from "../lib/rpc/interceptors.ts";
 import { requestIdKey } from "../lib/rpc/request-context.ts";
 import { type RpcServer, startRpcServer } from "../lib/rpc/server.ts";
 import { silentLog } from "../lib/runtime/log.ts";
-import { type Child, startChild } from "../test/support/child.ts";
-import { imageFinished, imageStarted, postImages, wholeImage } from "../test/support/gateway-images.ts";
+import { type Child, startChild } from "../test/support/processes/child.ts";
+import {
+  imageFinished,
+  imageStarted,
+  postImages,
+  wholeImage,
+} from "../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   errorOf,
   finishedFrame,
   postSpeech,
   startedFrame,
-} from "../test/support/gateway-server.ts";
+} from "../test/support/services/gateway-server.ts";
 
 const goodKey = generateApiKey();
 const managementKey = generateApiKey();

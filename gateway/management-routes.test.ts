@@ -10,9 +10,14 @@ import { actingForKey } from "../lib/identity/caller.ts";
 import { createLocalTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { requestIdKey } from "../lib/rpc/request-context.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
-import { accountKey, accountRoutes, providerKey } from "../test/support/fake-account.ts";
-import { activityItem, generationEvent, usageRoutes } from "../test/support/fake-usage.ts";
-import { errorOf, type GatewayServer, startGatewayServer, testKeys } from "../test/support/gateway-server.ts";
+import { accountKey, accountRoutes, providerKey } from "../test/fakes/fake-account.ts";
+import { activityItem, generationEvent, usageRoutes } from "../test/fakes/fake-usage.ts";
+import {
+  errorOf,
+  type GatewayServer,
+  startGatewayServer,
+  testKeys,
+} from "../test/support/services/gateway-server.ts";
 
 const hash = "cd".repeat(32);
 const id = "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10";

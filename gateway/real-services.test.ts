@@ -3,13 +3,13 @@ import { AccountKind } from "../gen/media/account/v1/account_pb.ts";
 import { hashApiKey, isApiKey, maskApiKey } from "../lib/identity/api-key.ts";
 import { readServiceKey } from "../lib/identity/service-key.ts";
 import { createTokenSigner } from "../lib/identity/service-token.ts";
-import { errorOf, type GatewayServer, startGatewayServer } from "../test/support/gateway-server.ts";
-import { testUuid, usageEvent } from "../test/support/usage-events.ts";
+import { errorOf, type GatewayServer, startGatewayServer } from "../test/support/services/gateway-server.ts";
+import { testUuid, usageEvent } from "../test/support/services/usage-events.ts";
 import {
   startTestUsageServer,
   type TestUsageAccount,
   type TestUsageServer,
-} from "../test/support/usage-server.ts";
+} from "../test/support/services/usage-server.ts";
 import { createGatewayClients } from "./clients.ts";
 
 let services: TestUsageServer;

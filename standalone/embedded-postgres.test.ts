@@ -4,7 +4,11 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createLog, silentLog } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { homeOf, removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import {
+  homeOf,
+  removeDataDirectory,
+  temporaryDirectory,
+} from "../test/support/postgres/temporary-directory.ts";
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,

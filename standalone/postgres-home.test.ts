@@ -6,8 +6,12 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, afterEach, beforeEach, expect, type TestContext, test } from "vitest";
 import { createLog } from "../lib/runtime/log.ts";
-import { type OwnerPlace, spawnOwner } from "../test/support/owner-process.ts";
-import { homeOf, removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { type OwnerPlace, spawnOwner } from "../test/support/postgres/owner-process.ts";
+import {
+  homeOf,
+  removeDataDirectory,
+  temporaryDirectory,
+} from "../test/support/postgres/temporary-directory.ts";
 import { startEmbeddedPostgres } from "./embedded-postgres.ts";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
@@ -17,7 +21,8 @@ const nobody = { uid: 65534, gid: 65534 };
 /** Whether the user nobody could run this checkout; not so when it is under a closed directory such as /root. */
 const nobodyRuns =
   isRoot &&
-  spawnSync(process.execPath, [`${root}test/support/owner-process.ts`], { ...nobody, cwd: "/" }).status === 0;
+  spawnSync(process.execPath, [`${root}test/support/postgres/owner-process.ts`], { ...nobody, cwd: "/" })
+    .status === 0;
 
 let parent: string;
 let dataDir: string;
@@ -183,5 +188,5 @@ async function copyOfTheProject(to: string): Promise<string> {
     if (!/embedded-postgres/.test(name)) await symlink(source, join(modules, basename(name)));
     else await cp(source, join(modules, name), { recursive: true, verbatimSymlinks: true });
   }
-  return join(to, "test/support/postgres-owner.ts");
+  return join(to, "test/support/postgres/postgres-owner.ts");
 }

@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
 import { lockDirectory } from "./postgres-lock.ts";
 
 let directory: string;

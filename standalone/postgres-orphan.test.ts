@@ -5,8 +5,12 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
-import { type OwnerProcess, spawnOwner } from "../test/support/owner-process.ts";
-import { homeOf, removeDataDirectory, temporaryDirectory } from "../test/support/temporary-directory.ts";
+import { type OwnerProcess, spawnOwner } from "../test/support/postgres/owner-process.ts";
+import {
+  homeOf,
+  removeDataDirectory,
+  temporaryDirectory,
+} from "../test/support/postgres/temporary-directory.ts";
 import { startEmbeddedPostgres } from "./embedded-postgres.ts";
 import { postmasterPid } from "./postgres-orphan.ts";
 

@@ -6,9 +6,9 @@ import {
   importsOf,
   type LibEdges,
   type PackageImporters,
-} from "./support/import-rules.ts";
-import { checkSlugs, providerSlugs } from "./support/slug-rules.ts";
-import { listFiles, parseSource, readSources, readText } from "./support/source-files.ts";
+} from "./rules/import-rules.ts";
+import { checkSlugs, providerSlugs } from "./rules/slug-rules.ts";
+import { listFiles, parseSource, readSources, readText } from "./rules/source-files.ts";
 
 /** What a folder of lib imports besides gen and lib/runtime. Without an entry: nothing. */
 const libEdges: LibEdges = {
@@ -173,7 +173,7 @@ describe("the rule of the arrows", () => {
     ["services/speech/a.test.ts", "test/support/wait-until.ts"],
     ["standalone/main.ts", "services/speech/rpc.ts"],
     ["commands/admin.ts", "services/account/store.ts"],
-    ["commands/new.ts", "test/support/source-files.ts"],
+    ["commands/new.ts", "test/rules/source-files.ts"],
     ["bench/speech.ts", "test/upstreams/openai.ts"],
   ])("%s may import %s", ([from = "", target = ""]) => {
     expect(check(from, target)).toEqual([]);

@@ -5,13 +5,13 @@ import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts"
 import { startRpcServer } from "../../lib/rpc/server.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { activityItem, usageRoutes } from "../../test/support/fake-usage.ts";
+import { activityItem, usageRoutes } from "../../test/fakes/fake-usage.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 const hash = "0123456789abcdef".repeat(4);
 

@@ -2,7 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
-import { imageFinished, imageStarted, imagesPath, wholeImage } from "../../test/support/gateway-images.ts";
+import {
+  imageFinished,
+  imageStarted,
+  imagesPath,
+  wholeImage,
+} from "../../test/support/services/gateway-images.ts";
 import {
   errorOf,
   type GatewayServer,
@@ -10,7 +15,7 @@ import {
   RawConnection,
   speechPath,
   startGatewayServer,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const mebibyte = 1 << 20;

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { ProviderKey } from "../../gen/media/account/v1/provider_key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { providerKey } from "../../test/support/fake-account.ts";
+import { providerKey } from "../../test/fakes/fake-account.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 const secret = "the-secret-of-a-provider";
 const id = "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10";

@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { createTokenSigner } from "../../lib/identity/service-token.ts";
-import { startTestReceiver, type TestReceiver } from "../../test/support/destination-receiver.ts";
-import { queueEvents } from "../../test/support/destination-replica.ts";
+import { startTestReceiver, type TestReceiver } from "../../test/support/services/destination-receiver.ts";
+import { queueEvents } from "../../test/support/services/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationAccount,
   type TestDestinationServer,
-} from "../../test/support/destination-server.ts";
-import { errorOf, type GatewayServer, startGatewayServer } from "../../test/support/gateway-server.ts";
-import { usageEvent } from "../../test/support/usage-events.ts";
+} from "../../test/support/services/destination-server.ts";
+import {
+  errorOf,
+  type GatewayServer,
+  startGatewayServer,
+} from "../../test/support/services/gateway-server.ts";
+import { usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createGatewayClients } from "../clients.ts";
 

@@ -10,13 +10,13 @@ import {
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { deliveryRecord, destinationRecord } from "../../test/support/destination-routes.ts";
+import { deliveryRecord, destinationRecord } from "../../test/support/services/destination-routes.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 const id = "0c9a4b7e-5f1d-4d0c-9a57-2f1c3a8e6b11";
 const collection = "/observability/destinations";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GatewayServer, startGatewayServer } from "../../test/support/gateway-server.ts";
+import { type GatewayServer, startGatewayServer } from "../../test/support/services/gateway-server.ts";
 
 let gateway: GatewayServer;
 

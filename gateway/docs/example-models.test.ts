@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { type GatewayServerOptions, startGatewayServer } from "../../test/support/gateway-server.ts";
-import { imageModelFixture, speechModelFixture } from "../../test/support/model-fixtures.ts";
+import { imageModelFixture, speechModelFixture } from "../../test/fakes/model-fixtures.ts";
+import { type GatewayServerOptions, startGatewayServer } from "../../test/support/services/gateway-server.ts";
 
 /** What the examples of speech and images name, in documents asked for one after the other. */
 async function examplesOf(options: GatewayServerOptions, times = 1): Promise<unknown[][]> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GatewayServer, startGatewayServer } from "../../test/support/gateway-server.ts";
+import { type GatewayServer, startGatewayServer } from "../../test/support/services/gateway-server.ts";
 import { allowedStatuses } from "../http/error-body.ts";
 
 type Paths = Record<string, Record<string, { responses: object }>>;

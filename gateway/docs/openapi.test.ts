@@ -4,10 +4,11 @@ import Schema from "typebox/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { accountKey, providerKey } from "../../test/fakes/fake-account.ts";
+import { activityItem, generationEvent } from "../../test/fakes/fake-usage.ts";
+import { imageModelFixture, speechModelFixture } from "../../test/fakes/model-fixtures.ts";
 import { apiOperations } from "../../test/support/api-operations.ts";
-import { deliveryRecord, destinationRecord } from "../../test/support/destination-routes.ts";
-import { accountKey, providerKey } from "../../test/support/fake-account.ts";
-import { activityItem, generationEvent } from "../../test/support/fake-usage.ts";
+import { deliveryRecord, destinationRecord } from "../../test/support/services/destination-routes.ts";
 import {
   imageFinished,
   imagePartial,
@@ -15,7 +16,7 @@ import {
   imageText,
   leastImagesBody,
   wholeImage,
-} from "../../test/support/gateway-images.ts";
+} from "../../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   finishedFrame,
@@ -24,8 +25,7 @@ import {
   startedFrame,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
-import { imageModelFixture, speechModelFixture } from "../../test/support/model-fixtures.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { providerKeyBodySchema, providerKeyChangeSchema } from "../byok/body.ts";
 import { createDestinationBodySchema, updateDestinationBodySchema } from "../destinations/body.ts";
 import type { Route } from "../http/route.ts";

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, type GenerationEvent, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { generationEvent } from "../../test/support/fake-usage.ts";
+import { generationEvent } from "../../test/fakes/fake-usage.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 let gateway: GatewayServer;
 let events: Map<string, GenerationEvent>;

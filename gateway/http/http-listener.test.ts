@@ -16,7 +16,7 @@ import {
   startedFrame,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const body = JSON.stringify({ input: "Hello.", model: "acme/one" });

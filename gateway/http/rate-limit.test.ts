@@ -6,7 +6,13 @@ import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { LocalLimiter } from "../../lib/rate-limit/local-limiter.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { imageFinished, imageStarted, postImages, wholeImage } from "../../test/support/gateway-images.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import {
+  imageFinished,
+  imageStarted,
+  postImages,
+  wholeImage,
+} from "../../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   errorOf,
@@ -17,8 +23,7 @@ import {
   rawSpeechRequest,
   startedFrame,
   startGatewayServer,
-} from "../../test/support/gateway-server.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { limitRequests } from "./rate-limit.ts";
 

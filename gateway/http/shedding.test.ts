@@ -5,7 +5,12 @@ import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import { LocalLimiter } from "../../lib/rate-limit/local-limiter.ts";
 import { LoopDelay } from "../../lib/runtime/loop-delay.ts";
-import { imageFinished, imageStarted, postImages, wholeImage } from "../../test/support/gateway-images.ts";
+import {
+  imageFinished,
+  imageStarted,
+  postImages,
+  wholeImage,
+} from "../../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   finishedFrame,
@@ -15,7 +20,7 @@ import {
   rawSpeechRequest,
   startedFrame,
   startGatewayServer,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { limitRequests } from "./rate-limit.ts";
 

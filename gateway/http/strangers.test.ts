@@ -8,7 +8,8 @@ import { createKeyAuthenticator, keyRefusal } from "../../lib/identity/authentic
 import { AddressLimiter } from "../../lib/rate-limit/address-limiter.ts";
 import { cidrListVar, readConfig } from "../../lib/runtime/config.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { postImages } from "../../test/support/gateway-images.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import { postImages } from "../../test/support/services/gateway-images.ts";
 import {
   bytesFrame,
   finishedFrame,
@@ -16,8 +17,7 @@ import {
   postSpeech,
   startedFrame,
   startGatewayServer,
-} from "../../test/support/gateway-server.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 const goodKey = generateApiKey();
 const clock = new ManualClock();

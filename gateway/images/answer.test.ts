@@ -20,8 +20,13 @@ import {
   rawImagesRequest,
   startImageGateway,
   wholeImage,
-} from "../../test/support/gateway-images.ts";
-import { errorOf, type ImageHandlers, RawConnection, testKeys } from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-images.ts";
+import {
+  errorOf,
+  type ImageHandlers,
+  RawConnection,
+  testKeys,
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const small = Buffer.from("an image");

@@ -17,8 +17,8 @@ import {
   rawImagesRequest,
   startImageGateway,
   wholeImage,
-} from "../../test/support/gateway-images.ts";
-import { errorOf, type ImageHandlers, RawConnection } from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-images.ts";
+import { errorOf, type ImageHandlers, RawConnection } from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const streaming = { ...leastImagesBody, stream: true };

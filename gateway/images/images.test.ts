@@ -17,7 +17,7 @@ import {
   postImages,
   startImageServer,
   wholeImage,
-} from "../../test/support/gateway-images.ts";
+} from "../../test/support/services/gateway-images.ts";
 import {
   errorOf,
   type GatewayServer,
@@ -25,7 +25,7 @@ import {
   RawConnection,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { allowedStatuses } from "../http/error-body.ts";
 import { imagesBodySchema } from "./body.ts";

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
-import { imageStarted, startImageServer } from "../../test/support/gateway-images.ts";
-import { type ImageHandlers, imageRoutes } from "../../test/support/gateway-server.ts";
+import { imageStarted, startImageServer } from "../../test/support/services/gateway-images.ts";
+import { type ImageHandlers, imageRoutes } from "../../test/support/services/gateway-server.ts";
 import { imageRequestParts as requestParts } from "./request-parts.ts";
 
 const seen: GenerateRequest[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LimitReset } from "../../gen/media/account/v1/key_pb.ts";
-import { accountKey } from "../../test/support/fake-account.ts";
+import { accountKey } from "../../test/fakes/fake-account.ts";
 import { toKeyBudget } from "./budget.ts";
 
 const { UNSPECIFIED, DAILY, WEEKLY, MONTHLY } = LimitReset;

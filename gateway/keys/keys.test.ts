@@ -14,13 +14,13 @@ import {
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { nanoUsdPerUsd, usdNumber } from "../../lib/money/nano-usd.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { accountKey } from "../../test/support/fake-account.ts";
+import { accountKey } from "../../test/fakes/fake-account.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 const hash = "cd".repeat(32);
 const secret = `sk-${"s".repeat(43)}`;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { imageModelFixture, speechModelFixture } from "../../test/fakes/model-fixtures.ts";
 import {
   errorOf,
   type GatewayServer,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
-import { imageModelFixture, speechModelFixture } from "../../test/support/model-fixtures.ts";
+} from "../../test/support/services/gateway-server.ts";
 
 let gateway: GatewayServer;
 let failure: Error | undefined;

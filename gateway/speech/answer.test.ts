@@ -20,8 +20,8 @@ import {
   startedFrame,
   startGatewayServer,
   testKeys,
-} from "../../test/support/gateway-server.ts";
-import { startSpeechServer } from "../../test/support/speech-server.ts";
+} from "../../test/support/services/gateway-server.ts";
+import { startSpeechServer } from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const chunk = new Uint8Array(4096).fill(7);

@@ -1,7 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
-import { type GatewayServer, startGatewayServer, testKeys } from "../../test/support/gateway-server.ts";
+import {
+  type GatewayServer,
+  startGatewayServer,
+  testKeys,
+} from "../../test/support/services/gateway-server.ts";
 
 const models = [
   create(SpeechModelSchema, {

@@ -1,6 +1,6 @@
 import { type Generated, type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/postgres/database.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { connectDatabase } from "./connect.ts";
 

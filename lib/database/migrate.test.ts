@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/postgres/database.ts";
 import { silentLog } from "../runtime/log.ts";
 import { connectDatabase } from "./connect.ts";
 import { migrateToLatest, pendingMigrations } from "./migrate.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { sendMessages } from "../../test/support/send-messages.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { StartError } from "../runtime/start-error.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { sendMessages } from "../../test/support/send-messages.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import type { Bus, BusConsumer, BusMessage, ConsumeOptions, OutgoingMessage, TopicSettings } from "./bus.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { sendMessages } from "../../test/support/send-messages.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type OutgoingMessage, PublishError, type TopicSettings } from "./bus.ts";
 import { BusStage, type BusUnderTest, bytes, patience, patiently, text, textOf } from "./bus-stage.suite.ts";

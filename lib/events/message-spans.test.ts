@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { recordSpans } from "../../test/support/recorded-spans.ts";
-import { sendMessages } from "../../test/support/send-messages.ts";
+import { recordSpans } from "../../test/fakes/recorded-spans.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
 import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";

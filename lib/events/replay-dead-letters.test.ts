@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { sendMessages } from "../../test/support/send-messages.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { silentLog } from "../runtime/log.ts";
 import { type Bus, type BusMessage, PublishError } from "./bus.ts";

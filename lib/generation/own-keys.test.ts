@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { createLocalTransport, createRpcClient } from "../rpc/client.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { createOwnKeys } from "./own-keys.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { PaidRequest, type PaidRequestEnd } from "./paid-request.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ReservationOutcome, ReservationSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { recordSpans } from "../../test/support/recorded-spans.ts";
+import { recordSpans } from "../../test/fakes/recorded-spans.ts";
 import { createLocalTransport, createRpcClient } from "../rpc/client.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { silentLog } from "../runtime/log.ts";

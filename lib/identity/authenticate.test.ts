@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { beforeEach, expect, test } from "vitest";
 import { type Principal, PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { generateApiKey, hashApiKey } from "./api-key.ts";
 import { createKeyAuthenticator, type KeyLookUp, keyRefusal } from "./authenticate.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { silentLog } from "../runtime/log.ts";
 import { generateServiceKeys, type PrivateServiceJwk, publicHalf } from "./service-key.ts";
 import { openServiceKeySet, type ServiceKeySet } from "./service-key-set.ts";

@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import type { Audience, Issuer } from "./issuer.ts";
 import { generateServiceKeys, importServiceKey, type PrivateServiceJwk } from "./service-key.ts";
 import type { ServiceKeySet, VerificationKey } from "./service-key-set.ts";

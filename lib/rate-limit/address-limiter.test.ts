@@ -5,14 +5,14 @@ import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.
 import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import {
   audioFrame,
   type SpeechServer,
   startSpeechServer,
   stockTransport,
   transportNames,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { generateApiKey, hashApiKey } from "../identity/api-key.ts";
 import { createKeyAuthenticator, keyRefusal } from "../identity/authenticate.ts";
 import { createIdentityInterceptor } from "../identity/identity-interceptor.ts";

@@ -10,7 +10,7 @@ import {
   startSpeechServer,
   stockTransport,
   transportNames,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type Caller, callerKey } from "../identity/caller.ts";
 import { callLifeOf } from "../rpc/call-life.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { admitAtOnce, describeRequestLimiter, refusalOf } from "./limiter.suite.ts";
 import type { Admission } from "./limiter.ts";
 import { LocalCounts } from "./local-counts.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type RedisServer, requireRedis, startRedis } from "../../test/support/redis-server.ts";
+import { type RedisServer, requireRedis, startRedis } from "../../test/support/processes/redis-server.ts";
 import { readConfig } from "../runtime/config.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { admitAtOnce } from "./limiter.suite.ts";

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { startChild } from "../../test/support/child.ts";
+import { startChild } from "../../test/support/processes/child.ts";
 import {
   type RedisServer,
   redisIsInstalled,
   requireRedis,
   startRedis,
-} from "../../test/support/redis-server.ts";
+} from "../../test/support/processes/redis-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { silentLog } from "../runtime/log.ts";
 import { admitAtOnce, describeRequestLimiter, refusalOf } from "./limiter.suite.ts";
@@ -193,7 +193,7 @@ describe("what is in flight", () => {
     const bucket = newBucket();
     const { url } = theRedis();
     const env = { REDIS_URL: url, BUCKET: bucket, COUNT: "3", LEASE_MS: "1500" };
-    const holder = startChild("test/support/lease-holder.ts", { env });
+    const holder = startChild("test/support/services/lease-holder.ts", { env });
     await holder.line((line) => line.includes("holding"));
     const limiter = await open({ maxInFlight: 4 });
     await limiter.admit({ bucket });

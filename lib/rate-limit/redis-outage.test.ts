@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { type RedisServer, requireRedis, startRedis } from "../../test/support/redis-server.ts";
+import { type RedisServer, requireRedis, startRedis } from "../../test/support/processes/redis-server.ts";
 import { type StallingProxy, startStallingProxy } from "../../test/support/stalling-proxy.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog } from "../runtime/log.ts";

@@ -11,7 +11,7 @@ import {
   type SpeechServerOptions,
   speechRoutes,
   startSpeechServer,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { consumeStream, createLocalTransport, createRemoteTransport, createRpcClient } from "./client.ts";

@@ -16,7 +16,7 @@ import {
   startSpeechServer,
   stockTransport,
   transportNames,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createRemoteTransport, createRpcClient } from "./client.ts";
 

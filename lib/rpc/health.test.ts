@@ -2,7 +2,7 @@ import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "../../gen/health/v1/health_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { startSpeechServer, stockTransport } from "../../test/support/speech-server.ts";
+import { startSpeechServer, stockTransport } from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { livenessService, ProcessHealth, type Readiness } from "./health.ts";
 

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { selfSignedCertificate } from "../../test/support/self-signed-certificate.ts";
-import { audioFrame, audioLength, startSpeechServer } from "../../test/support/speech-server.ts";
+import { audioFrame, audioLength, startSpeechServer } from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createRemoteTransport, createRpcClient } from "./client.ts";
 import { createPatientAgent } from "./patient-agent.ts";

@@ -14,7 +14,11 @@ import { Health } from "../../gen/health/v1/health_pb.ts";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { ServerReflection, type ServerReflectionRequest } from "../../gen/reflection/v1/reflection_pb.ts";
-import { type SpeechServer, startSpeechServer, stockTransport } from "../../test/support/speech-server.ts";
+import {
+  type SpeechServer,
+  startSpeechServer,
+  stockTransport,
+} from "../../test/support/services/speech-server.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
 

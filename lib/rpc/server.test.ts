@@ -19,7 +19,7 @@ import {
   startSpeechServer,
   stockTransport,
   transportNames,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { StartError } from "../runtime/start-error.ts";
 

@@ -6,7 +6,7 @@
  * 2. At most `maxInFlight` batches run at once; what comes meanwhile makes the next ones.
  * 3. Items keep their order, within a batch and from batch to batch. A batch that fails fails each of its items.
  */
-import { cutByWeight } from "../runtime/cut-by-weight.ts";
+import { cutByWeight } from "./cut-by-weight.ts";
 
 /** How batches are run. */
 export interface BatchCallOptions<I, O> {

@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason, ErrorReasonSchema } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { type SpeechServer, startSpeechServer } from "../../test/support/speech-server.ts";
+import { type SpeechServer, startSpeechServer } from "../../test/support/services/speech-server.ts";
 import { createRemoteTransport, createRpcClient } from "../rpc/client.ts";
 import { DomainError } from "./domain-error.ts";
 import { codeOfReason, reasonOfCode, wordOfReason } from "./error-code.ts";

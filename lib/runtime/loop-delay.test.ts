@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { LoopDelay } from "./loop-delay.ts";
 
 const nsPerMs = 1e6;

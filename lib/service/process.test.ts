@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Child, startChild } from "../../test/support/child.ts";
-import { startSpeechServer } from "../../test/support/speech-server.ts";
+import { type Child, startChild } from "../../test/support/processes/child.ts";
+import { startSpeechServer } from "../../test/support/services/speech-server.ts";
 import { ConfigError } from "../runtime/config.ts";
 import { StartError } from "../runtime/start-error.ts";
 import { startFailure } from "./process.ts";

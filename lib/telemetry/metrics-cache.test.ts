@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { createLog } from "../runtime/log.ts";
 import { cachedRead } from "./metrics-cache.ts";
 

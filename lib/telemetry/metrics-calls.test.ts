@@ -9,7 +9,7 @@ import {
   startSpeechServer,
   stockTransport,
   transportNames,
-} from "../../test/support/speech-server.ts";
+} from "../../test/support/services/speech-server.ts";
 import { serverInterceptor } from "../rpc/interceptors.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { silentLog } from "../runtime/log.ts";

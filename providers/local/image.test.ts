@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import sharp from "sharp";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { startChild } from "../../test/support/child.ts";
+import { startChild } from "../../test/support/processes/child.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type ImageCall, type ImageFormat, type ImageOutput, ProviderError } from "../contract.ts";
 import { describeImageProvider } from "../image-provider.suite.ts";

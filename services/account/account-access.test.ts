@@ -12,7 +12,10 @@ import { issuers } from "../../lib/identity/issuer.ts";
 import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { createTokenSigner } from "../../lib/identity/service-token.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../test/support/account-server.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../test/support/services/account-server.ts";
 
 const callerServices = [KeyService, CreditService, ProviderKeyService];
 const methods: readonly DescMethod[] = [

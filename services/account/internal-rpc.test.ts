@@ -22,8 +22,11 @@ import {
   newGenerationId,
   type Payer,
   realEvent,
-} from "../../test/support/account-money.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../test/support/account-server.ts";
+} from "../../test/support/services/account-money.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../test/support/services/account-server.ts";
 import { maxBatchItems } from "./money/hold-requests.ts";
 import { maxNanoUsd } from "./money/settlements.ts";
 

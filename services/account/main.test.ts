@@ -10,7 +10,7 @@ import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/postgres/database.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { accountMigrations } from "./migrations.ts";
 

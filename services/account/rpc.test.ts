@@ -11,7 +11,10 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { hashApiKey, isApiKey } from "../../lib/identity/api-key.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../test/support/account-server.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../test/support/services/account-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { fromProtoCreateKeyRequest } from "./keys/key-requests.ts";
 import { createKey, maxKeysPerAccount } from "./keys/keys.ts";

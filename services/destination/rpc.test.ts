@@ -8,12 +8,12 @@ import { DestinationService } from "../../gen/media/destination/v1/destination_s
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { startTestReceiver, type TestReceiver } from "../../test/support/destination-receiver.ts";
+import { startTestReceiver, type TestReceiver } from "../../test/support/services/destination-receiver.ts";
 import {
   startTestDestinationServer,
   type TestDestinationAccount,
   type TestDestinationServer,
-} from "../../test/support/destination-server.ts";
+} from "../../test/support/services/destination-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const addresses: Readonly<Record<string, readonly string[]>> = {

@@ -5,7 +5,7 @@ import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/registry.ts";
-import { imageCatalogOf, imageEndpoint } from "../../test/support/fake-image.ts";
+import { imageCatalogOf, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import { listImageModels } from "./discover.ts";
 
 const listed = (...endpoints: ImageEndpoint[]) =>

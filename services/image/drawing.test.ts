@@ -2,7 +2,7 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { ProviderError } from "../../providers/contract.ts";
-import { FakePainter, fakeImageProviders, image, imageEndpoint } from "../../test/support/fake-image.ts";
+import { FakePainter, fakeImageProviders, image, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import { DecodeBudget } from "./decode-budget.ts";
 import { beginDrawing } from "./drawing.ts";
 import type { ImageRequest } from "./image-request.ts";

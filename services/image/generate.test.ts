@@ -18,8 +18,8 @@ import {
   partial,
   pngBytes,
   type SeenCall,
-} from "../../test/support/fake-image.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+} from "../../test/fakes/fake-image.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerateDependencies, type GenerationFrame, generate } from "./generate.ts";

@@ -16,8 +16,8 @@ import {
   imageCatalogOf,
   imageEndpoint,
   type PainterScript,
-} from "../../test/support/fake-image.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+} from "../../test/fakes/fake-image.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";

@@ -9,9 +9,9 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { Catalog, type ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities, ImagePrice } from "../../providers/catalog/image.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { imageCatalogOf, imageEndpoint } from "../../test/support/fake-image.ts";
-import { speechEndpoint } from "../../test/support/fake-speech.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { imageCatalogOf, imageEndpoint } from "../../test/fakes/fake-image.ts";
+import { speechEndpoint } from "../../test/fakes/fake-speech.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { askedOf, candidatesFor, planCall } from "./plan.ts";
 

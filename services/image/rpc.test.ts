@@ -26,10 +26,14 @@ import {
   type PainterScript,
   partial,
   pngBytes,
-} from "../../test/support/fake-image.ts";
-import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
-import { stockTransport, type TransportName, transportNames } from "../../test/support/speech-server.ts";
-import { unlimited } from "../../test/support/unlimited.ts";
+} from "../../test/fakes/fake-image.ts";
+import { FakePaidRequests } from "../../test/fakes/fake-paid-requests.ts";
+import { unlimited } from "../../test/fakes/unlimited.ts";
+import {
+  stockTransport,
+  type TransportName,
+  transportNames,
+} from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createImageService, type RunnableImageService } from "./image-service.ts";
 

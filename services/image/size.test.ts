@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { aspectRatios, type ImageCapabilities, resolutions } from "../../providers/catalog/image.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/registry.ts";
-import { anySizes, imageEndpoint } from "../../test/support/fake-image.ts";
+import { anySizes, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import {
   derivePixels,
   matchesRatio,

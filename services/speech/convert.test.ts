@@ -8,7 +8,7 @@ import {
   SynthesizeResponseSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import { speechEndpoint } from "../../test/support/fake-speech.ts";
+import { speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
 
 type RequestFields = MessageInitShape<typeof SynthesizeRequestSchema>;

@@ -4,7 +4,7 @@ import { AudioFormat, SpeechModelSchema } from "../../gen/media/speech/v1/speech
 import type { SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/registry.ts";
-import { catalogOf, speechEndpoint } from "../../test/support/fake-speech.ts";
+import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { listSpeechModels } from "./discover.ts";
 
 const listed = (...endpoints: SpeechEndpoint[]) =>

@@ -9,8 +9,8 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import type { SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { ProviderError } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { catalogOf, speechEndpoint } from "../../test/support/fake-speech.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { candidatesFor, mostCostOf, planCall } from "./plan.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 

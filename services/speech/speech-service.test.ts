@@ -8,9 +8,9 @@ import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { defaultBreakerOptions } from "../../providers/routing/breaker.ts";
-import { FakePaidRequests } from "../../test/support/fake-paid-requests.ts";
-import { catalogOf, FakeSpeaker, fakeProviders, speechEndpoint } from "../../test/support/fake-speech.ts";
-import { unlimited } from "../../test/support/unlimited.ts";
+import { FakePaidRequests } from "../../test/fakes/fake-paid-requests.ts";
+import { catalogOf, FakeSpeaker, fakeProviders, speechEndpoint } from "../../test/fakes/fake-speech.ts";
+import { unlimited } from "../../test/fakes/unlimited.ts";
 import { createSpeechService, type SpeechServiceOptions } from "./speech-service.ts";
 
 const longMs = 60_000;

@@ -7,14 +7,14 @@ import { silentLog } from "../../lib/runtime/log.ts";
 import type { Price, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
   catalogOf,
   FakeSpeaker,
   fakeProviders,
   type SpeakerScript,
   speechEndpoint,
-} from "../../test/support/fake-speech.ts";
+} from "../../test/fakes/fake-speech.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";

@@ -9,14 +9,14 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { ProviderError } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
   catalogOf,
   FakeSpeaker,
   fakeProviders,
   type SpeakerScript,
   speechEndpoint,
-} from "../../test/support/fake-speech.ts";
+} from "../../test/fakes/fake-speech.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type SynthesisFrame, synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";

@@ -7,7 +7,7 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
 import { ProviderError, type ProviderErrorKind } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { FakePaidRequests, someAttribution } from "../../test/support/fake-paid-requests.ts";
+import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
   catalogOf,
   type EndpointChanges,
@@ -16,7 +16,7 @@ import {
   type HeardCall,
   type SpeakerScript,
   speechEndpoint,
-} from "../../test/support/fake-speech.ts";
+} from "../../test/fakes/fake-speech.ts";
 import { mp3Frames } from "../../test/support/mp3-frames.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import type { SpeechRequest } from "./speech-request.ts";

@@ -7,9 +7,9 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import type { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import type { UsageRecordSummary } from "../../gen/media/usage/v1/usage_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { lostEvent, testUuid, usageEvent } from "../../test/support/usage-events.ts";
-import { startTestUsageServer, type TestUsageServer } from "../../test/support/usage-server.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
+import { startTestUsageServer, type TestUsageServer } from "../../test/support/services/usage-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { listRecords } from "./list-records.ts";
 import { recordEvents } from "./record.ts";

@@ -2,9 +2,12 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog, type Log, silentLog } from "../../lib/runtime/log.ts";
 import type { Repeating } from "../../lib/runtime/repeat.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { createTestUsageDatabase, type TestUsageDatabase } from "../../test/support/usage-database.ts";
-import { usageEvent } from "../../test/support/usage-events.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import {
+  createTestUsageDatabase,
+  type TestUsageDatabase,
+} from "../../test/support/services/usage-database.ts";
+import { usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { startPruner } from "./prune.ts";
 import { recordEvents } from "./record.ts";

@@ -3,8 +3,11 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { hashApiKey } from "../../lib/identity/api-key.ts";
-import { createTestUsageDatabase, type TestUsageDatabase } from "../../test/support/usage-database.ts";
-import { lostEvent, testUuid, usageEvent } from "../../test/support/usage-events.ts";
+import {
+  createTestUsageDatabase,
+  type TestUsageDatabase,
+} from "../../test/support/services/usage-database.ts";
+import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { type ActivityFilter, listActivity } from "./activity.ts";
 import { fromRowEvent } from "./convert.ts";
 import { rebuildDay } from "./rebuild.ts";

@@ -1,8 +1,11 @@
 import { sql, type Transaction } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { createTestUsageDatabase, type TestUsageDatabase } from "../../test/support/usage-database.ts";
-import { lostEvent, testUuid, usageEvent } from "../../test/support/usage-events.ts";
+import {
+  createTestUsageDatabase,
+  type TestUsageDatabase,
+} from "../../test/support/services/usage-database.ts";
+import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { RowWriter } from "./convert.ts";
 import { rebuildDay } from "./rebuild.ts";

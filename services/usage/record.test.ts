@@ -2,8 +2,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { createTestUsageDatabase, type TestUsageDatabase } from "../../test/support/usage-database.ts";
-import { lostEvent, testUuid, usageEvent } from "../../test/support/usage-events.ts";
+import {
+  createTestUsageDatabase,
+  type TestUsageDatabase,
+} from "../../test/support/services/usage-database.ts";
+import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { listActivity } from "./activity.ts";
 import { fromRowEvent } from "./convert.ts";
 import { recordEvents } from "./record.ts";

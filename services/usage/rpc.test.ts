@@ -6,13 +6,18 @@ import type { ActivityItem } from "../../gen/media/usage/v1/usage_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { ManualClock } from "../../test/support/manual-clock.ts";
-import { lostEvent, testUuid, type UsageEventInit, usageEvent } from "../../test/support/usage-events.ts";
+import { ManualClock } from "../../test/fakes/manual-clock.ts";
+import {
+  lostEvent,
+  testUuid,
+  type UsageEventInit,
+  usageEvent,
+} from "../../test/support/services/usage-events.ts";
 import {
   startTestUsageServer,
   type TestUsageAccount,
   type TestUsageServer,
-} from "../../test/support/usage-server.ts";
+} from "../../test/support/services/usage-server.ts";
 
 /** Shortly after midnight UTC, when the day before still goes on in the Americas. */
 const clock = new ManualClock(Date.parse("2030-02-10T00:30:00Z"));

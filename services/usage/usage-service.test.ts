@@ -15,15 +15,15 @@ import { busMigrations } from "../../lib/events/postgres/postgres-bus-migrations
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { awayBus } from "../../test/support/away-bus.ts";
-import { createTestDatabase, type TestDatabase } from "../../test/support/database.ts";
-import { sendMessages } from "../../test/support/send-messages.ts";
-import { testUuid, type UsageEventInit, usageEvent } from "../../test/support/usage-events.ts";
+import { awayBus } from "../../test/fakes/away-bus.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
+import { createTestDatabase, type TestDatabase } from "../../test/support/postgres/database.ts";
+import { testUuid, type UsageEventInit, usageEvent } from "../../test/support/services/usage-events.ts";
 import {
   startTestUsageServer,
   type TestUsageAccount,
   type TestUsageServer,
-} from "../../test/support/usage-server.ts";
+} from "../../test/support/services/usage-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { usageMigrations } from "./migrations.ts";
 import type { UsageTables } from "./store.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PlaceSchema, worstBodies } from "../support/worst-bodies.ts";
 import { expectUnharmed, printDamages, startTarget, type Target, underAttack } from "./target.ts";
+import { type PlaceSchema, worstBodies } from "./worst-bodies.ts";
 
 interface Operation {
   readonly operationId: string;

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { expect } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
-import { startTestStandalone, type TestStandalone } from "../support/standalone.ts";
+import { startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import type { NeighbourOptions, NeighbourReport } from "./neighbour.ts";
 
 /** Heap of the process that is attacked, MiB; buffers and decoded images lie outside of it. */

@@ -10,19 +10,19 @@ import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { destinationMigrations } from "../../services/destination/migrations.ts";
 import type { DestinationTables } from "../../services/destination/store.ts";
-import { type Child, startChild } from "../support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { startTestReceiver, type TestReceiver } from "../support/destination-receiver.ts";
-import { queueEvents } from "../support/destination-replica.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { sendMessages } from "../support/kafka/send-messages.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
+import { type Child, startChild } from "../support/processes/child.ts";
+import { startTestReceiver, type TestReceiver } from "../support/services/destination-receiver.ts";
+import { queueEvents } from "../support/services/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationAccount,
   type TestDestinationServer,
-} from "../support/destination-server.ts";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, startKafkaBroker } from "../support/kafka-broker.ts";
-import { sendMessages } from "../support/send-messages.ts";
-import { usageEvent } from "../support/usage-events.ts";
+} from "../support/services/destination-server.ts";
+import { usageEvent } from "../support/services/usage-events.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const dayMs = 86_400_000;

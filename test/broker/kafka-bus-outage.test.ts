@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
-import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
-import { sendMessages } from "../support/send-messages.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka/kafka-stage.ts";
+import { sendMessages } from "../support/kafka/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });

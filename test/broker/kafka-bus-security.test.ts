@@ -4,11 +4,11 @@ import { PublishError } from "../../lib/events/bus.ts";
 import { createKafkaBus, type KafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import type { KafkaConnection } from "../../lib/events/kafka/kafka-config.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { needKafka, type SecuredKafkaAddresses, testKafka } from "../support/kafka.ts";
-import { kafkaUnavailable } from "../support/kafka-broker.ts";
-import { kafkaUsers } from "../support/kafka-properties.ts";
-import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka-stage.ts";
-import { sendMessages } from "../support/send-messages.ts";
+import { needKafka, type SecuredKafkaAddresses, testKafka } from "../support/kafka/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
+import { kafkaUsers } from "../support/kafka/kafka-properties.ts";
+import { KafkaStage, kafkaPatienceMs, kafkaTimeoutMs, textMessage } from "../support/kafka/kafka-stage.ts";
+import { sendMessages } from "../support/kafka/send-messages.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });

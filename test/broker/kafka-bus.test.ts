@@ -3,8 +3,8 @@ import { beforeEach } from "vitest";
 import { describeBus } from "../../lib/events/bus.suite.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { needKafka, testKafka } from "../support/kafka.ts";
-import { kafkaUnavailable } from "../support/kafka-broker.ts";
+import { needKafka, testKafka } from "../support/kafka/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
 
 beforeEach((context) => needKafka(context));
 

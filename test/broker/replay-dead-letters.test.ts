@@ -5,9 +5,9 @@ import { sendDeadLetters } from "../../lib/events/dead-letter.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic, groups } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
-import { kafkaTimeoutMs } from "../support/kafka-stage.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { kafkaTimeoutMs } from "../support/kafka/kafka-stage.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });

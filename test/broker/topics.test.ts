@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { deadLetterTopicOf, generationEventsTopic } from "../../lib/events/topics.ts";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
-import { kafkaUsers } from "../support/kafka-properties.ts";
-import { kafkaTimeoutMs } from "../support/kafka-stage.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { kafkaUsers } from "../support/kafka/kafka-properties.ts";
+import { kafkaTimeoutMs } from "../support/kafka/kafka-stage.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 

@@ -4,17 +4,17 @@ import { toEventMessage } from "../../lib/events/event-message.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, startKafkaBroker } from "../support/kafka-broker.ts";
-import { sendMessages } from "../support/send-messages.ts";
-import { usageEvent } from "../support/usage-events.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { sendMessages } from "../support/kafka/send-messages.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
+import { type Child, startChild } from "../support/processes/child.ts";
+import { usageEvent } from "../support/services/usage-events.ts";
 import {
   startTestUsageServer,
   type TestUsageAccount,
   type TestUsageServer,
-} from "../support/usage-server.ts";
+} from "../support/services/usage-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const dayMs = 86_400_000;

@@ -5,7 +5,7 @@ import { APICallError, generateImage, generateSpeech } from "ai";
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mp3Frames } from "../support/mp3-frames.ts";
-import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 import { readForm } from "../upstreams/openai-image-request.ts";
 

@@ -35,8 +35,8 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "../../gen/reflection/v1/reflection_pb.ts";
-import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
-import { bytesOf, speak } from "../support/standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
+import { bytesOf, speak } from "../support/processes/standalone.ts";
 
 const local = { model: "local/flite", input: "Hello.", responseFormat: "AUDIO_FORMAT_PCM" };
 const remote = { model: "openai/tts-1", voice: "alloy" };

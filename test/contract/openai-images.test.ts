@@ -1,7 +1,7 @@
 import OpenAI, { APIError, toFile } from "openai";
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
-import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 import { readForm } from "../upstreams/openai-image-request.ts";
 

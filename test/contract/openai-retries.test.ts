@@ -1,6 +1,6 @@
 import OpenAI, { APIError } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/standalone.ts";
+import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
 

@@ -2,8 +2,8 @@ import OpenAI, { APIError, APIUserAbortError } from "openai";
 import { beforeAll, describe, expect, test } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
-import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
-import { bytesOf } from "../support/standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
+import { bytesOf } from "../support/processes/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 

@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { hashApiKey } from "../../lib/identity/api-key.ts";
-import {
-  npmOpenRouter,
-  type OpenRouterSdk,
-  pythonOpenRouter,
-  type SdkCall,
-} from "../support/openrouter-sdk.ts";
-import { readSdkTable } from "../support/openrouter-table.ts";
-import { needPythonClients } from "../support/python-client.ts";
-import { startTestStandalone, type TestStandalone } from "../support/standalone.ts";
+import { startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { npmOpenRouter, type OpenRouterSdk, pythonOpenRouter, type SdkCall } from "./openrouter-sdk.ts";
+import { readSdkTable } from "./openrouter-table.ts";
+import { needPythonClients } from "./python-client.ts";
 
 const sdks = { npm: npmOpenRouter, PyPI: pythonOpenRouter } as const;
 

@@ -14,9 +14,9 @@ import { AudioFormat, type SynthesizeResponse } from "../../gen/media/speech/v1/
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey, hashApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
-import { openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
-import { stockTransport, transportNames } from "../support/speech-server.ts";
-import { bytesOf, speak } from "../support/standalone.ts";
+import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
+import { bytesOf, speak } from "../support/processes/standalone.ts";
+import { stockTransport, transportNames } from "../support/services/speech-server.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 
 const local = { model: "local/flite", input: "Hello." };

@@ -3,14 +3,14 @@
  * request that reached an upstream or was answered leaves exactly one record, and the books add up.
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { faultsOfBooks } from "../support/crash-books.ts";
-import { CrashLoad } from "../support/crash-load.ts";
-import { judge, readRecords, readVisits, reportOf, waitUntilSettled } from "../support/crash-oracle.ts";
-import { type CrashStack, startCrashStack } from "../support/crash-stack.ts";
-import { crashUpstream, wholeShare } from "../support/crash-traffic.ts";
-import { needKafka } from "../support/kafka.ts";
-import { kafkaUnavailable } from "../support/kafka-broker.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { faultsOfBooks } from "./crash-books.ts";
+import { CrashLoad } from "./crash-load.ts";
+import { judge, readRecords, readVisits, reportOf, waitUntilSettled } from "./crash-oracle.ts";
+import { type CrashStack, startCrashStack } from "./crash-stack.ts";
+import { crashUpstream, wholeShare } from "./crash-traffic.ts";
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 300_000 });
 

@@ -7,13 +7,13 @@ import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { generationEventsTopic, groups } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { faultsOfBooks } from "../support/crash-books.ts";
-import { readRecords, waitUntilSettled } from "../support/crash-oracle.ts";
-import { type CrashStack, startCrashStack } from "../support/crash-stack.ts";
-import { needKafka } from "../support/kafka.ts";
-import { kafkaUnavailable } from "../support/kafka-broker.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { AudioBehaviour } from "../upstreams/openai-behaviour.ts";
+import { faultsOfBooks } from "./crash-books.ts";
+import { readRecords, waitUntilSettled } from "./crash-oracle.ts";
+import { type CrashStack, startCrashStack } from "./crash-stack.ts";
 
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 

@@ -10,14 +10,14 @@ import { GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generat
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { keyFilesIn } from "../../lib/identity/key-files.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
-import { type OwnerProcess, spawnOwner } from "../support/owner-process.ts";
-import { requireRedis } from "../support/redis-server.ts";
-import { SteadyLoad } from "../support/steady-load.ts";
-import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { type OwnerProcess, spawnOwner } from "../support/postgres/owner-process.ts";
+import { temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import { requireRedis } from "../support/processes/redis-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { SteadyLoad } from "./steady-load.ts";
 
 const inferenceKey = generateApiKey();
 const managementKey = generateApiKey();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { AudioFormat } from "../../gen/media/speech/v1/speech_pb.ts";
-import { type LeavingScene, largePicture, startLeavingScene } from "../support/leaving.ts";
+import { type LeavingScene, largePicture, startLeavingScene } from "../support/services/leaving.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /** How a caller leaves. A deadline fires by itself once the moment has been reached. */

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { reconcileMetrics } from "../../commands/reconcile-metrics.ts";
 import { ErrorReason, ErrorReasonSchema } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { readText, repositoryRoot } from "../rules/source-files.ts";
+import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { parsePrometheusText, type Series, scrape } from "../support/prometheus-text.ts";
-import { readText, repositoryRoot } from "../support/source-files.ts";
-import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/standalone.ts";
 
 interface Rule {
   readonly alert: string;

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Series, scrape, sumOf } from "../support/prometheus-text.ts";
 import {
   bytesOf,
   openAiEnv,
   speak,
   startTestStandalone,
   type TestStandalone,
-} from "../support/standalone.ts";
+} from "../support/processes/standalone.ts";
+import { type Series, scrape, sumOf } from "../support/prometheus-text.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
 
 const duration = "http_server_request_duration_seconds_count";

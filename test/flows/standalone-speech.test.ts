@@ -1,10 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
-import { errorOf, speechPath } from "../support/gateway-server.ts";
 import { mp3Frames, samplesOf } from "../support/mp3-frames.ts";
-import { maxBodyMib, openSharedStandalone, type SharedStandalone } from "../support/shared-standalone.ts";
-import { bytesOf, type SpeakOptions, speak } from "../support/standalone.ts";
+import {
+  maxBodyMib,
+  openSharedStandalone,
+  type SharedStandalone,
+} from "../support/processes/shared-standalone.ts";
+import { bytesOf, type SpeakOptions, speak } from "../support/processes/standalone.ts";
+import { errorOf, speechPath } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 

@@ -6,7 +6,7 @@ import {
   speak,
   startTestStandalone,
   type TestStandalone,
-} from "../support/standalone.ts";
+} from "../support/processes/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
 import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";

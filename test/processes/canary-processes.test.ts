@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { connectAdmin } from "../../commands/admin-client.ts";
 import type { ProcessName } from "../../commands/processes.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { allRows } from "../support/canaries.ts";
-import { type CanaryFlow, startCanaryFlow } from "../support/canary-flow.ts";
-import { needKafka } from "../support/kafka.ts";
-import { kafkaUnavailable } from "../support/kafka-broker.ts";
-import { KafkaStage, kafkaTimeoutMs } from "../support/kafka-stage.ts";
-import { describeError, speakDirectly, tokenPattern } from "../support/speech-flow.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
+import { KafkaStage, kafkaTimeoutMs } from "../support/kafka/kafka-stage.ts";
+import { allRows } from "../support/processes/canaries.ts";
+import { type CanaryFlow, startCanaryFlow } from "../support/processes/canary-flow.ts";
+import { describeError, speakDirectly, tokenPattern } from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
 

@@ -10,7 +10,7 @@ import {
   memoryMib,
   startImageFlows,
   upstreamPicture,
-} from "../support/image-flow.ts";
+} from "../support/processes/image-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { ImageBehaviour } from "../upstreams/openai-image-behaviour.ts";
 import type { ReceivedRequest } from "../upstreams/stand-in-server.ts";

@@ -8,7 +8,7 @@ import {
   leastPicture,
   memoryMib,
   startImageFlow,
-} from "../support/image-flow.ts";
+} from "../support/processes/image-flow.ts";
 
 const large = 32;
 /** How much any process may grow at its peak, MiB: by less than the decoded pixels of all large pictures at once. */

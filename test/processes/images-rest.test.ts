@@ -4,7 +4,8 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import sharp from "sharp";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { errorOf } from "../support/gateway-server.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { kafkaPatienceMs, kafkaTimeoutMs } from "../support/kafka/kafka-stage.ts";
 import {
   createKey,
   type DrawOptions,
@@ -22,9 +23,8 @@ import {
   read,
   startImageFlows,
   upstreamPicture,
-} from "../support/image-flow.ts";
-import { needKafka } from "../support/kafka.ts";
-import { kafkaPatienceMs, kafkaTimeoutMs } from "../support/kafka-stage.ts";
+} from "../support/processes/image-flow.ts";
+import { errorOf } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { shadeOf } from "../upstreams/openai-image.ts";
 import { type StandIn, startStandIn } from "../upstreams/stand-in-server.ts";

@@ -20,9 +20,14 @@ import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { type RpcServer, startRpcServer } from "../../lib/rpc/server.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../support/child.ts";
-import { bytesFrame, postSpeech, startedFrame } from "../support/gateway-server.ts";
-import { type RedisServer, redisIsInstalled, requireRedis, startRedis } from "../support/redis-server.ts";
+import { type Child, startChild } from "../support/processes/child.ts";
+import {
+  type RedisServer,
+  redisIsInstalled,
+  requireRedis,
+  startRedis,
+} from "../support/processes/redis-server.ts";
+import { bytesFrame, postSpeech, startedFrame } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const maxInFlight = 4;

@@ -2,12 +2,12 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ProcessName } from "../../commands/processes.ts";
-import { startChild } from "../support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { type ProcessStack, startProcessStack } from "../support/process-stack.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
+import { temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import { startChild } from "../support/processes/child.ts";
+import { type ProcessStack, startProcessStack } from "../support/processes/process-stack.ts";
+import { bytesOf, speak } from "../support/processes/standalone.ts";
 import { parsePrometheusText, scrape, sumOf } from "../support/prometheus-text.ts";
-import { bytesOf, speak } from "../support/standalone.ts";
-import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 let database: TestDatabase;
 let starting: Promise<ProcessStack> | undefined;

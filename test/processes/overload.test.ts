@@ -2,7 +2,12 @@ import { Agent, request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { flowModel, type SpeechFlow, speakDirectly, startSpeechFlow } from "../support/speech-flow.ts";
+import {
+  flowModel,
+  type SpeechFlow,
+  speakDirectly,
+  startSpeechFlow,
+} from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const streams = 1000;

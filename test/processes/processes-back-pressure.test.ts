@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Child, startChild } from "../support/child.ts";
-import type { ProcessStack } from "../support/process-stack.ts";
-import { type FlowStack, flowModel, startFlowStack } from "../support/speech-flow.ts";
+import { type Child, startChild } from "../support/processes/child.ts";
+import type { ProcessStack } from "../support/processes/process-stack.ts";
+import { type FlowStack, flowModel, startFlowStack } from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { createAudioSource } from "../upstreams/audio-source.ts";
 

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import type { Transport } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type SpeechFlow, speak, speakDirectly, startSpeechFlow } from "../support/speech-flow.ts";
-import { stockTransport, type TransportName } from "../support/speech-server.ts";
+import { type SpeechFlow, speak, speakDirectly, startSpeechFlow } from "../support/processes/speech-flow.ts";
+import { stockTransport, type TransportName } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { Fate, ReceivedRequest } from "../upstreams/stand-in-server.ts";
 

@@ -15,7 +15,6 @@ import {
 import { createTokenSigner } from "../../lib/identity/service-token.ts";
 import { createRpcClient } from "../../lib/rpc/client.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
-import { errorOf } from "../support/gateway-server.ts";
 import {
   describeError,
   type SpeechFlow,
@@ -23,8 +22,9 @@ import {
   speakDirectly,
   startSpeechFlow,
   tokenPattern,
-} from "../support/speech-flow.ts";
-import { stockTransport, transportNames } from "../support/speech-server.ts";
+} from "../support/processes/speech-flow.ts";
+import { errorOf } from "../support/services/gateway-server.ts";
+import { stockTransport, transportNames } from "../support/services/speech-server.ts";
 
 const audioBytes = 8192;
 const tokenLifetimeMs = 120_000;

@@ -6,10 +6,10 @@ import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import type { KeyFiles } from "../../lib/identity/key-files.ts";
 import { createRpcClient } from "../../lib/rpc/client.ts";
-import { startChild } from "../support/child.ts";
-import { errorOf } from "../support/gateway-server.ts";
-import { type SpeechFlow, speak, startSpeechFlow } from "../support/speech-flow.ts";
-import { stockTransport } from "../support/speech-server.ts";
+import { startChild } from "../support/processes/child.ts";
+import { type SpeechFlow, speak, startSpeechFlow } from "../support/processes/speech-flow.ts";
+import { errorOf } from "../support/services/gateway-server.ts";
+import { stockTransport } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { AudioBehaviour } from "../upstreams/openai-behaviour.ts";
 

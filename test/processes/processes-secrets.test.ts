@@ -15,7 +15,7 @@ import {
   speakDirectly,
   startSpeechFlow,
   tokenPattern,
-} from "../support/speech-flow.ts";
+} from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
 import { type Child, startChild } from "../../commands/child.ts";
 import { processNames } from "../../commands/processes.ts";
-import { needKafka } from "../support/kafka.ts";
-import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const patience = { timeoutMs: 60_000, intervalMs: 50 };

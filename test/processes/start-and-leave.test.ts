@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, requireRedis, startRedis } from "../support/redis-server.ts";
-import { startSpeechFlow } from "../support/speech-flow.ts";
-import { openAiEnv, startTestStandalone } from "../support/standalone.ts";
+import { type RedisServer, requireRedis, startRedis } from "../support/processes/redis-server.ts";
+import { startSpeechFlow } from "../support/processes/speech-flow.ts";
+import { openAiEnv, startTestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
 

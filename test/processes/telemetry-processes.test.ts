@@ -1,8 +1,8 @@
 import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { needKafka } from "../support/kafka.ts";
-import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka-broker.ts";
-import { kafkaTimeoutMs } from "../support/kafka-stage.ts";
+import { needKafka } from "../support/kafka/kafka.ts";
+import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
+import { kafkaTimeoutMs } from "../support/kafka/kafka-stage.ts";
 import {
   type FlowStack,
   flowModel,
@@ -10,8 +10,8 @@ import {
   speak,
   speakDirectly,
   startFlowStack,
-} from "../support/speech-flow.ts";
-import { openAiEnv } from "../support/standalone.ts";
+} from "../support/processes/speech-flow.ts";
+import { openAiEnv } from "../support/processes/standalone.ts";
 import {
   newTraceparent,
   pathTo,

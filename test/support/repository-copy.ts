@@ -1,7 +1,7 @@
 import { copyFile, mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { listFiles, repositoryRoot } from "./source-files.ts";
-import { temporaryDirectory } from "./temporary-directory.ts";
+import { listFiles, repositoryRoot } from "../rules/source-files.ts";
+import { temporaryDirectory } from "./postgres/temporary-directory.ts";
 
 /** A fresh folder with a copy of every file of the repository, which uses the node_modules of this one. */
 export async function copyRepository(): Promise<string> {

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
 import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "../../commands/deploy-image.ts";
-import { createTestDatabase } from "../support/database.ts";
+import { createTestDatabase } from "../support/postgres/database.ts";
 
 /** Two builds, each of which installs every package anew. */
 vi.setConfig({ testTimeout: 1_200_000 });

@@ -1,9 +1,9 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startChild } from "../support/child.ts";
+import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import { startChild } from "../support/processes/child.ts";
 import { copyRepository } from "../support/repository-copy.ts";
-import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
 
 let root: string;
 let dataDir: string;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { errorOf } from "../support/gateway-server.ts";
-import { draw, eventsOf, type ImageFlow, imagesOf, startImageFlow } from "../support/image-flow.ts";
+import { draw, eventsOf, type ImageFlow, imagesOf, startImageFlow } from "../support/processes/image-flow.ts";
 import { type BodySchema, valuesOf } from "../support/schema-arbitrary.ts";
+import { errorOf } from "../support/services/gateway-server.ts";
 
 const runs = 200;
 /** How long an answer may take; far longer than any of these needs. */

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startChild } from "../support/child.ts";
+import { startChild } from "../support/processes/child.ts";
 import { copyRepository } from "../support/repository-copy.ts";
 
 const provider = "example-voices";

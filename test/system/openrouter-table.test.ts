@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { npmOpenRouter, pythonOpenRouter } from "../support/openrouter-sdk.ts";
-import { readSdkTable } from "../support/openrouter-table.ts";
-import { needPythonClients } from "../support/python-client.ts";
+import { npmOpenRouter, pythonOpenRouter } from "../contract/openrouter-sdk.ts";
+import { readSdkTable } from "../contract/openrouter-table.ts";
+import { needPythonClients } from "../contract/python-client.ts";
 
 const baseUrl = "http://127.0.0.1:1/api/v1";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { needPythonClients, runPythonClient } from "../contract/python-client.ts";
 import { apiOperations } from "../support/api-operations.ts";
-import { needPythonClients, runPythonClient } from "../support/python-client.ts";
-import { startTestStandalone, type TestStandalone } from "../support/standalone.ts";
+import { startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 
 interface Refusal {
   readonly error: {

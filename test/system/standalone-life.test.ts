@@ -2,10 +2,9 @@ import { createClient } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { isApiKey } from "../../lib/identity/api-key.ts";
-import { type Child, startChild } from "../support/child.ts";
-import { errorOf } from "../support/gateway-server.ts";
-import { postmasterOf, postmastersOn } from "../support/postmaster.ts";
-import { stockTransport } from "../support/speech-server.ts";
+import { postmasterOf, postmastersOn } from "../support/postgres/postmaster.ts";
+import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import { type Child, startChild } from "../support/processes/child.ts";
 import {
   bytesOf,
   openAiEnv,
@@ -14,8 +13,9 @@ import {
   speak,
   standaloneEnv,
   startStandalone,
-} from "../support/standalone.ts";
-import { removeDataDirectory, temporaryDirectory } from "../support/temporary-directory.ts";
+} from "../support/processes/standalone.ts";
+import { errorOf } from "../support/services/gateway-server.ts";
+import { stockTransport } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
 

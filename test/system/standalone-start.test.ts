@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
 import { freePort } from "../../commands/free-ports.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
-import { type ChildOptions, startChild } from "../support/child.ts";
-import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { speak, standaloneEnv, startStandalone } from "../support/standalone.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
+import { type ChildOptions, startChild } from "../support/processes/child.ts";
+import { speak, standaloneEnv, startStandalone } from "../support/processes/standalone.ts";
 
 const secret = "hunter2";
 const nobody = { uid: 65534, gid: 65534 };

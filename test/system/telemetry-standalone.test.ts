@@ -5,7 +5,7 @@ import {
   speak,
   startTestStandalone,
   type TestStandalone,
-} from "../support/standalone.ts";
+} from "../support/processes/standalone.ts";
 import {
   newTraceparent,
   pathTo,

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { createTestDatabase } from "../../../test/support/database.ts";
+import { createTestDatabase } from "../../../test/support/postgres/database.ts";
 import { connectDatabase } from "../../database/connect.ts";
 import { migrateToLatest } from "../../database/migrate.ts";
 import { silentLog } from "../../runtime/log.ts";

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type Child, startChild } from "../../../test/support/child.ts";
-import { sendMessages } from "../../../test/support/send-messages.ts";
+import { sendMessages } from "../../../test/support/kafka/send-messages.ts";
+import { type Child, startChild } from "../../../test/support/processes/child.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { silentLog } from "../../runtime/log.ts";
 import { BusStage, patience, patiently, text, textOf } from "../bus-stage.suite.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
-import { type SpeechServer, startSpeechServer } from "../../../test/support/speech-server.ts";
+import { type SpeechServer, startSpeechServer } from "../../../test/support/services/speech-server.ts";
 import { DomainError } from "../../runtime/domain-error.ts";
 
 const origin = "https://app.example";

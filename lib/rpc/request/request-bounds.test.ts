@@ -8,7 +8,11 @@ import { expect, onTestFinished, test } from "vitest";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../../gen/media/speech/v1/speech_service_pb.ts";
 import { bodyOf, openCall, type RpcWire } from "../../../test/support/rpc-wire.ts";
-import { audioFrame, type SpeechServer, startSpeechServer } from "../../../test/support/speech-server.ts";
+import {
+  audioFrame,
+  type SpeechServer,
+  startSpeechServer,
+} from "../../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { DomainError } from "../../runtime/domain-error.ts";
 import { createLog, silentLog } from "../../runtime/log.ts";

@@ -16,7 +16,11 @@ import {
   type RpcWire,
   rpcWires,
 } from "../../../test/support/rpc-wire.ts";
-import { audioFrame, type SpeechServer, startSpeechServer } from "../../../test/support/speech-server.ts";
+import {
+  audioFrame,
+  type SpeechServer,
+  startSpeechServer,
+} from "../../../test/support/services/speech-server.ts";
 import { createLog } from "../../runtime/log.ts";
 import { serverInterceptor } from "../interceptors.ts";
 import { byteHolderKey } from "../request-context.ts";

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { SpeechService } from "../../../gen/media/speech/v1/speech_service_pb.ts";
-import { startSpeechServer } from "../../../test/support/speech-server.ts";
+import { startSpeechServer } from "../../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 
 const frameHeadBytes = 9;

@@ -9,8 +9,8 @@ import { generateApiKey } from "../../../lib/identity/api-key.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../../../lib/identity/authenticate.ts";
 import { createLocalTransport, createRpcClient } from "../../../lib/rpc/client.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
-import { startTestAccountServer, testProviderKeys } from "../../../test/support/account-server.ts";
-import { awayBus } from "../../../test/support/away-bus.ts";
+import { awayBus } from "../../../test/fakes/away-bus.ts";
+import { startTestAccountServer, testProviderKeys } from "../../../test/support/services/account-server.ts";
 import type { AccountTables } from "../store.ts";
 import { createAccountService } from "./account-service.ts";
 

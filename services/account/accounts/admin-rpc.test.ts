@@ -9,7 +9,10 @@ import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { hashApiKey } from "../../../lib/identity/api-key.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../../test/support/account-server.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../../test/support/services/account-server.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { removeMember } from "./accounts.ts";
 

@@ -3,7 +3,7 @@ import { connectDatabase } from "../../../lib/database/connect.ts";
 import { migrateToLatest } from "../../../lib/database/migrate.ts";
 import { generateApiKey, hashApiKey } from "../../../lib/identity/api-key.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
-import { createTestDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { createTestDatabase, type TestDatabase } from "../../../test/support/postgres/database.ts";
 import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
 import type { AccountDatabase, AccountTables } from "../store.ts";

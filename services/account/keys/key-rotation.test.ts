@@ -8,8 +8,11 @@ import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { hashApiKey } from "../../../lib/identity/api-key.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
-import { holdRequest, realEvent, settlementOptions } from "../../../test/support/account-money.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../../test/support/account-server.ts";
+import { holdRequest, realEvent, settlementOptions } from "../../../test/support/services/account-money.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../../test/support/services/account-server.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type HoldDecision, reserveCredit } from "../money/holds.ts";
 import { settleTold } from "../money/settlements.ts";

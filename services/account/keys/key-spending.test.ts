@@ -9,7 +9,7 @@ import {
   type MoneyDatabase,
   type Payer,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
+} from "../../../test/support/services/account-money.ts";
 import { reserveCredit } from "../money/holds.ts";
 import type { AccountDatabase, LimitResetName } from "../store.ts";
 import {

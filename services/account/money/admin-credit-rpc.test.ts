@@ -15,8 +15,11 @@ import {
   newGenerationId,
   realEvent,
   settlementOptions,
-} from "../../../test/support/account-money.ts";
-import { startTestAccountServer, type TestAccountServer } from "../../../test/support/account-server.ts";
+} from "../../../test/support/services/account-money.ts";
+import {
+  startTestAccountServer,
+  type TestAccountServer,
+} from "../../../test/support/services/account-server.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
 import { settleTold } from "./settlements.ts";
 

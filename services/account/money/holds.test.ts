@@ -13,7 +13,7 @@ import {
   settlementOptions,
   shiftDays,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
+} from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { type HoldRequest, listHolds, releaseHolds, reserveCredit } from "./holds.ts";
 import { settleTold } from "./settlements.ts";

@@ -8,6 +8,7 @@ import { busMigrations } from "../../../lib/events/postgres/postgres-bus-migrati
 import { allTopics, generationEventsTopic } from "../../../lib/events/topics.ts";
 import { systemClock } from "../../../lib/runtime/clock.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
+import { sendMessages } from "../../../test/support/kafka/send-messages.ts";
 import {
   createPayer,
   faultsOfBooks,
@@ -20,8 +21,7 @@ import {
   realEvent,
   settlementOptions,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
-import { sendMessages } from "../../../test/support/send-messages.ts";
+} from "../../../test/support/services/account-money.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { reserveCredit } from "./holds.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";

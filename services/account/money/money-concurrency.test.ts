@@ -13,7 +13,7 @@ import {
   realEvent,
   settlementOptions,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
+} from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { type HoldRequest, releaseHolds, reserveCredit } from "./holds.ts";
 import { settleMet, settleTold } from "./settlements.ts";

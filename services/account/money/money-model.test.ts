@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { OutgoingMessage } from "../../../lib/events/bus.ts";
 import { fromEventMessage } from "../../../lib/events/event-message.ts";
+import { ReferenceAccount, type ReferenceRequest } from "../../../test/fakes/reference-account.ts";
 import {
   addKey,
   createPayer,
@@ -17,8 +18,7 @@ import {
   settlementOptions,
   shiftDays,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
-import { ReferenceAccount, type ReferenceRequest } from "../../../test/support/reference-account.ts";
+} from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
 import { publishDue } from "./publish-due.ts";

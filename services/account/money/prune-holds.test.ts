@@ -10,7 +10,7 @@ import {
   realEvent,
   settlementOptions,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
+} from "../../../test/support/services/account-money.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
 import { createMoneyCounters } from "./money-figures.ts";
 import { pruneHolds } from "./prune-holds.ts";

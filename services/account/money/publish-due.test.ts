@@ -4,6 +4,7 @@ import { type OutgoingMessage, PublishError } from "../../../lib/events/bus.ts";
 import { endedAtMs, fromEventMessage } from "../../../lib/events/event-message.ts";
 import { generationEventsTopic } from "../../../lib/events/topics.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
+import { awayBus } from "../../../test/fakes/away-bus.ts";
 import {
   createPayer,
   faultsOfBooks,
@@ -15,8 +16,7 @@ import {
   realEvent,
   settlementOptions,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
-import { awayBus } from "../../../test/support/away-bus.ts";
+} from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { reserveCredit } from "./holds.ts";
 import { createMoneyCounters } from "./money-figures.ts";

@@ -14,7 +14,7 @@ import {
   settlementOptions,
   shiftDays,
   startMoneyDatabase,
-} from "../../../test/support/account-money.ts";
+} from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { applyEvents } from "./apply-events.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";

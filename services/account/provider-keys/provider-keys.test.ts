@@ -15,7 +15,7 @@ import {
   startTestAccountServer,
   type TestAccountServer,
   testProviderKeys,
-} from "../../../test/support/account-server.ts";
+} from "../../../test/support/services/account-server.ts";
 import { createProviderKey, maskSecret } from "./provider-keys.ts";
 
 const newKey = `new:${Buffer.alloc(32, 2).toString("base64")}`;

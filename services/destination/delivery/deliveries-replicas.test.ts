@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Child, startChild } from "../../../test/support/child.ts";
+import { type Child, startChild } from "../../../test/support/processes/child.ts";
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
-import { startTestReceiver, type TestReceiver } from "../../../test/support/destination-receiver.ts";
+} from "../../../test/support/services/destination-database.ts";
+import { startTestReceiver, type TestReceiver } from "../../../test/support/services/destination-receiver.ts";
 import {
   addDestination,
   queueEvents,
@@ -14,8 +14,8 @@ import {
   type ReplicaOptions,
   startReplica,
   waitingFor,
-} from "../../../test/support/destination-replica.ts";
-import { testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-replica.ts";
+import { testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import type { DestinationDatabase } from "../store.ts";
 import { type ClaimedBatch, claimBatches } from "./claim.ts";
@@ -193,7 +193,9 @@ test("nothing is lost by a replica that is killed with batches under way", async
     return 200;
   };
   const limits = JSON.stringify({ leaseMs: 1500, maxHealthyInFlight: 20 });
-  const victim = startChild("test/support/destination-process.ts", { args: [testDatabase.url, limits] });
+  const victim = startChild("test/support/services/destination-process.ts", {
+    args: [testDatabase.url, limits],
+  });
   children.push(victim);
   await waitUntil(() => new Set(receiver.requests.map(({ path }) => path)).size === accounts.length, patient);
   await victim.kill();

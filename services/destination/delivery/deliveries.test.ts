@@ -4,8 +4,8 @@ import { createLog } from "../../../lib/runtime/log.ts";
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
-import { startTestReceiver, type TestReceiver } from "../../../test/support/destination-receiver.ts";
+} from "../../../test/support/services/destination-database.ts";
+import { startTestReceiver, type TestReceiver } from "../../../test/support/services/destination-receiver.ts";
 import {
   addDestination,
   queueEvents,
@@ -14,8 +14,8 @@ import {
   startReplica,
   testKeeper,
   waitingFor,
-} from "../../../test/support/destination-replica.ts";
-import { testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-replica.ts";
+import { testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import {
   changeDestination,

@@ -5,14 +5,14 @@ import { GenerationEventSchema } from "../../../gen/media/event/v1/generation_ev
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
+} from "../../../test/support/services/destination-database.ts";
 import {
   addDestination,
   queueEvents,
   quickLimits,
   waitingFor,
-} from "../../../test/support/destination-replica.ts";
-import { lostEvent, testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-replica.ts";
+import { lostEvent, testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { deleteDestination } from "../settings/destinations.ts";
 import type { DestinationDatabase } from "../store.ts";
 import { claimBatches } from "./claim.ts";

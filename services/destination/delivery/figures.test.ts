@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
-import { addDestination, age, queueEvents } from "../../../test/support/destination-replica.ts";
-import { testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-database.ts";
+import { addDestination, age, queueEvents } from "../../../test/support/services/destination-replica.ts";
+import { testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { deleteDestination } from "../settings/destinations.ts";
 import type { DestinationDatabase } from "../store.ts";
 import { readBacklog } from "./figures.ts";

@@ -6,8 +6,8 @@ import { createSealer } from "../../../lib/secrets/seal.ts";
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
-import { startTestReceiver, type TestReceiver } from "../../../test/support/destination-receiver.ts";
+} from "../../../test/support/services/destination-database.ts";
+import { startTestReceiver, type TestReceiver } from "../../../test/support/services/destination-receiver.ts";
 import {
   addDestination,
   age,
@@ -17,9 +17,9 @@ import {
   testKeeper,
   testKeyText,
   waitingFor,
-} from "../../../test/support/destination-replica.ts";
-import { plainTypes } from "../../../test/support/destination-type.ts";
-import { testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-replica.ts";
+import { plainTypes } from "../../../test/support/services/destination-type.ts";
+import { testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { deleteDestination, listDeliveries } from "../settings/destinations.ts";
 import type { DestinationDatabase } from "../store.ts";

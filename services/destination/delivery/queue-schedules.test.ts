@@ -7,7 +7,7 @@ import { createSealer } from "../../../lib/secrets/seal.ts";
 import {
   createTestDestinationDatabase,
   type TestDestinationDatabase,
-} from "../../../test/support/destination-database.ts";
+} from "../../../test/support/services/destination-database.ts";
 import {
   addDestination,
   queueEvents,
@@ -15,9 +15,9 @@ import {
   testKeeper,
   testKeyText,
   waitingFor,
-} from "../../../test/support/destination-replica.ts";
-import { plainTypes } from "../../../test/support/destination-type.ts";
-import { lostEvent, testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-replica.ts";
+import { plainTypes } from "../../../test/support/services/destination-type.ts";
+import { lostEvent, testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import {
   changeDestination,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { usageEvent } from "../../../test/support/usage-events.ts";
+import { usageEvent } from "../../../test/support/services/usage-events.ts";
 import { redact, tellsMaskOf, toTells } from "./redact.ts";
 
 const whole = usageEvent({

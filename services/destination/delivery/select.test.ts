@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { FilterRulesSchema } from "../../../gen/media/destination/v1/destination_pb.ts";
 import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
-import { lostEvent, testUuid, usageEvent } from "../../../test/support/usage-events.ts";
+import { lostEvent, testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import {
   existenceOperators,
   fromProtoFilterRules,

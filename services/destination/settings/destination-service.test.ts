@@ -15,18 +15,23 @@ import { busMigrations } from "../../../lib/events/postgres/postgres-bus-migrati
 import { allTopics, generationEventsTopic } from "../../../lib/events/topics.ts";
 import { createLocalTransport, createRpcClient } from "../../../lib/rpc/client.ts";
 import { createLog, silentLog } from "../../../lib/runtime/log.ts";
-import { awayBus } from "../../../test/support/away-bus.ts";
-import { createTestDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { startTestReceiver, type TestReceiver } from "../../../test/support/destination-receiver.ts";
-import { testSealer } from "../../../test/support/destination-replica.ts";
+import { awayBus } from "../../../test/fakes/away-bus.ts";
+import { sendMessages } from "../../../test/support/kafka/send-messages.ts";
+import { createTestDatabase, type TestDatabase } from "../../../test/support/postgres/database.ts";
+import { startTestReceiver, type TestReceiver } from "../../../test/support/services/destination-receiver.ts";
+import { testSealer } from "../../../test/support/services/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationAccount,
   type TestDestinationServer,
-} from "../../../test/support/destination-server.ts";
-import { plainTypes } from "../../../test/support/destination-type.ts";
-import { sendMessages } from "../../../test/support/send-messages.ts";
-import { lostEvent, testUuid, type UsageEventInit, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-server.ts";
+import { plainTypes } from "../../../test/support/services/destination-type.ts";
+import {
+  lostEvent,
+  testUuid,
+  type UsageEventInit,
+  usageEvent,
+} from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { openReceivers } from "../delivery/receivers.ts";
 import { destinationMigrations } from "../migrations.ts";

@@ -8,13 +8,13 @@ import {
   testKeeper,
   testKeyText,
   testSealer,
-} from "../../../test/support/destination-replica.ts";
+} from "../../../test/support/services/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationServer,
-} from "../../../test/support/destination-server.ts";
-import { plainTypes } from "../../../test/support/destination-type.ts";
-import { testUuid } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-server.ts";
+import { plainTypes } from "../../../test/support/services/destination-type.ts";
+import { testUuid } from "../../../test/support/services/usage-events.ts";
 import { changeDestination, deleteDestination } from "./destinations.ts";
 import { resealDestinations } from "./reseal.ts";
 

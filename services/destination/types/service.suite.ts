@@ -1,12 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DestinationService } from "../../../gen/media/destination/v1/destination_service_pb.ts";
-import { queueEvents } from "../../../test/support/destination-replica.ts";
+import { queueEvents } from "../../../test/support/services/destination-replica.ts";
 import {
   startTestDestinationServer,
   type TestDestinationServer,
-} from "../../../test/support/destination-server.ts";
-import { lostEvent, usageEvent } from "../../../test/support/usage-events.ts";
+} from "../../../test/support/services/destination-server.ts";
+import { lostEvent, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import type { DestinationType } from "./contract.ts";
 import { destinationTypes } from "./registry.ts";

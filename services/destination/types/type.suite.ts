@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createAddressGuard } from "../../../lib/http/url-guard.ts";
 import { selfSignedCertificate } from "../../../test/support/self-signed-certificate.ts";
-import { lostEvent, usageEvent } from "../../../test/support/usage-events.ts";
+import { lostEvent, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import type { ReceivedRequest } from "../../../test/upstreams/stand-in-server.ts";
 import { type Batch, type DeliveryContext, DeliveryError, type DestinationType } from "./contract.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { usageEvent } from "../../../../test/support/usage-events.ts";
+import { usageEvent } from "../../../../test/support/services/usage-events.ts";
 import { spansOf, startOtlpReceiver } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
 import { readOtlpDelivery } from "../otlp/otlp-type.suite.ts";
 import {

@@ -7,8 +7,8 @@ import {
   type GenerationEvent,
   Outcome,
 } from "../../../../gen/media/event/v1/generation_event_pb.ts";
-import { anyGenerationEvent } from "../../../../test/support/any-generation-event.ts";
-import { lostEvent, usageEvent } from "../../../../test/support/usage-events.ts";
+import { anyGenerationEvent } from "../../../../test/fakes/any-generation-event.ts";
+import { lostEvent, usageEvent } from "../../../../test/support/services/usage-events.ts";
 import type { Batch } from "../contract.ts";
 import { encodeLines } from "./event-record.ts";
 

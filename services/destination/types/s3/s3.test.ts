@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { usageEvent } from "../../../../test/support/usage-events.ts";
+import { usageEvent } from "../../../../test/support/services/usage-events.ts";
 import { type S3Receiver, startS3Receiver } from "../../../../test/upstreams/receivers/s3-receiver.ts";
 import type { Batch } from "../contract.ts";
 import {

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { ordinaryTests, systemTests } from "./test/rules/test-projects.ts";
 import { SkipReporter } from "./test/support/skip-reporter.ts";
@@ -10,6 +11,8 @@ export default defineConfig({
     // Far more than any takes: the machine may have other work.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    // The processes that tests start begin twice as fast with code that an earlier one has compiled.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url)) },
     setupFiles: ["test/support/processes/leave-nothing.ts"],
     reporters: ["default", new SkipReporter(), "json"],
     outputFile: { json: ".test-output/results.json" },

@@ -13,6 +13,7 @@ import {
   type TestAccountServer,
   testProviderKeys,
 } from "../test/support/services/account-server.ts";
+import { inheritedEnvironment } from "./child.ts";
 
 const script = new URL("admin.ts", import.meta.url).pathname;
 let server: TestAccountServer;
@@ -25,7 +26,7 @@ afterAll(() => server.close());
 
 function admin(command: string, environment: NodeJS.ProcessEnv = {}) {
   const env = {
-    PATH: process.env.PATH,
+    ...inheritedEnvironment(),
     ACCOUNT_URL: server.url,
     ADMIN_KEY_FILE: server.keyFiles.keyFile("operator"),
     ...environment,

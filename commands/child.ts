@@ -23,7 +23,7 @@ export interface Child {
 
 /** How to start a child. */
 export interface ChildOptions {
-  /** Replaces the environment but for PATH, HOME and TMPDIR. */
+  /** Replaces the environment but for what inheritedEnvironment says. */
   env?: Record<string, string>;
   args?: readonly string[];
   cwd?: string;
@@ -39,13 +39,22 @@ export interface ChildOptions {
 
 const repositoryRoot = fileURLToPath(new URL("..", import.meta.url));
 
+/** What every child has of this process's environment: where programs, its home, its files and compiled code are. */
+export function inheritedEnvironment(): Record<string, string> {
+  const names = ["PATH", "HOME", "TMPDIR", "NODE_COMPILE_CACHE"];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
 /** Starts a script of the repository, named by its path from the root, with this Node. */
 export function startChild(script: string, options: ChildOptions = {}): Child {
-  const { PATH = "", HOME = "", TMPDIR } = process.env;
-  const inherited = { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
   const { cwd, uid, gid, detached } = options;
   const child = spawn(process.execPath, [resolve(repositoryRoot, script), ...(options.args ?? [])], {
-    env: { ...inherited, ...options.env },
+    env: { ...inheritedEnvironment(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
     ...(uid === undefined ? {} : { uid }),

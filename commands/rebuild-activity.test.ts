@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { usageEvent } from "../test/support/services/usage-events.ts";
 import { startTestUsageServer, type TestUsageServer } from "../test/support/services/usage-server.ts";
+import { inheritedEnvironment } from "./child.ts";
 
 const script = new URL("rebuild-activity.ts", import.meta.url).pathname;
 const dayMs = 86_400_000;
@@ -29,7 +30,7 @@ beforeEach(async () => {
 
 function rebuild(args: string, environment: NodeJS.ProcessEnv = {}) {
   const env = {
-    PATH: process.env.PATH,
+    ...inheritedEnvironment(),
     USAGE_URL: server.url,
     ADMIN_KEY_FILE: server.account.keyFiles.keyFile("operator"),
     ...environment,

@@ -11,6 +11,7 @@ import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
 import { createTestDatabase, type TestDatabase } from "../../test/support/postgres/database.ts";
+import { inheritedEnvironment } from "../../test/support/processes/child.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { accountMigrations } from "./migrations.ts";
 
@@ -29,7 +30,7 @@ beforeEach(async () => {
   database = await createTestDatabase();
   children = [];
   env = {
-    PATH: process.env.PATH,
+    ...inheritedEnvironment(),
     PORT: "0",
     DATABASE_URL: database.url,
     KAFKA_BROKERS: "127.0.0.1:1",

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { inheritedEnvironment } from "../../commands/child.ts";
 import type { Bus } from "../../lib/events/bus.ts";
 import { sendDeadLetters } from "../../lib/events/dead-letter.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
@@ -15,7 +16,7 @@ vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 const script = new URL("../../commands/replay-dead-letters.ts", import.meta.url).pathname;
 
 function replay(environment: NodeJS.ProcessEnv, ...args: string[]) {
-  const env = { PATH: process.env.PATH, ...environment };
+  const env = { ...inheritedEnvironment(), ...environment };
   const nodeArgs = [script, ...args];
   return new Promise<{ code: unknown; last: string; error: string }>((resolve) => {
     execFile(process.execPath, nodeArgs, { env }, (thrown, out, error) => {

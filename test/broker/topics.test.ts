@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { inheritedEnvironment } from "../../commands/child.ts";
 import { deadLetterTopicOf, generationEventsTopic } from "../../lib/events/topics.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
@@ -11,7 +12,7 @@ vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 const script = new URL("../../commands/topics.ts", import.meta.url).pathname;
 
 function topics(environment: NodeJS.ProcessEnv, ...args: string[]) {
-  const env = { PATH: process.env.PATH, ...environment };
+  const env = { ...inheritedEnvironment(), ...environment };
   const nodeArgs = [script, ...args];
   return new Promise<{ code: unknown; out: string; error: string }>((resolve) => {
     execFile(process.execPath, nodeArgs, { env }, (thrown, out, error) => {

@@ -3,7 +3,7 @@ import { type Child, type ChildOptions, startChild as start } from "../../../com
 import { KeptProcesses } from "../../../commands/kept-processes.ts";
 import { endWithFile } from "./leftovers.ts";
 
-export type { Child, ChildOptions } from "../../../commands/child.ts";
+export { type Child, type ChildOptions, inheritedEnvironment } from "../../../commands/child.ts";
 
 /** Ends the children with this process, also where that is killed. */
 let kept: KeptProcesses | undefined;

@@ -11,7 +11,7 @@ test("the names that CONTRIBUTING takes for its examples can be taken", () => {
   expect(commands.map(([, kind]) => kind)).toEqual(["provider", "destination"]);
   const [[, , provider = ""] = [], [, , destination = ""] = []] = commands;
   const { files } = newProvider(provider);
-  expect(files.get("providers/registry.ts")).toContain(`from "./${provider}/index.ts"`);
+  expect(files.get("providers/manifests.ts")).toContain(`from "./${provider}/index.ts"`);
   expect(files.get("README.md")).toContain(`${provider.toUpperCase()}_API_KEY`);
   expect(contributing).toContain(`provider: { slug: ${provider},`);
   const { files: others } = newDestination(destination);
@@ -21,7 +21,7 @@ test("the names that CONTRIBUTING takes for its examples can be taken", () => {
 test("every template is written by something", async () => {
   const written = [...newProvider("a-new-one").files, ...newDestination("a-new-one").files];
   const templates = await Array.fromAsync(glob("commands/new/**/*.template", { cwd: repositoryRoot }));
-  const changed = ["providers/registry.ts", "README.md", "types/registry.ts", "docs/destinations.md"];
+  const changed = ["providers/manifests.ts", "README.md", "types/registry.ts", "docs/destinations.md"];
   expect(written).toHaveLength(templates.length + changed.length);
   for (const [path, text] of written) expect(text, path).not.toContain("{{");
   const ids = /(?<=id: )[0-9a-f]{8}-[0-9a-f-]+/g;

@@ -17,7 +17,7 @@ export interface NewPart {
 /** A provider that speaks and draws as OpenAI does. Throws StartError where there can be none of that name. */
 export function newProvider(slug: string): NewPart {
   const names = namesOf(slug);
-  const registry = "providers/registry.ts";
+  const registry = "providers/manifests.ts";
   checkFree(names, `providers/${slug}`, registry);
   checkIsProvider(slug);
   const files = new Map([

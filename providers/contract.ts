@@ -280,7 +280,7 @@ export interface Provider {
   close?(): Promise<void>;
 }
 
-/** What registry.ts lists: one provider, before it runs. */
+/** What manifests.ts lists: one provider, before it runs. */
 export interface ProviderManifest {
   /** Lower-case slug, the name of its folder, its catalogue file and its environment variables. */
   readonly slug: string;
@@ -288,6 +288,6 @@ export interface ProviderManifest {
   readonly defaultBaseUrl: string;
   /** Whether the provider is off until the operator or the account gives a key. */
   readonly needsKey: boolean;
-  /** Makes the adapters; called at most once in a process. */
-  create(dependencies: ProviderDependencies): Provider;
+  /** Loads and makes the adapters; called once in a process. Until then a manifest needs none of their modules. */
+  create(dependencies: ProviderDependencies): Promise<Provider>;
 }

@@ -1,11 +1,14 @@
+import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
 import type { ImageAdapter, Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
-import { builtInProviders, createProviders, openProviders } from "./registry.ts";
+import { builtInProviders, ownKeySlugs } from "./manifests.ts";
+import { createProviders, openProviders } from "./registry.ts";
 
 const http: ProviderHttp = { request: () => Promise.reject(new Error("no upstream here")) };
 const adapter: SpeechAdapter = { synthesize: () => Promise.reject(new Error("not asked here")) };
@@ -17,7 +20,7 @@ function observed() {
     slug,
     defaultBaseUrl: `https://${slug}.example`,
     needsKey,
-    create: (dependencies): Provider => {
+    create: async (dependencies): Promise<Provider> => {
       events.push(`${slug} made ${dependencies.http === http ? "with" : "without"} http`);
       return {
         ...(slug === "mute" ? {} : { speech: adapter }),
@@ -44,40 +47,40 @@ describe("createProviders", () => {
     expect(providers.slugs).toEqual(["acme", "beta", "mute"]);
     expect(events).toEqual([]);
     const connection = { baseUrl: "https://acme.example", apiKey: "key" };
-    expect(providers.speech("acme")).toEqual({ adapter, connection });
-    expect(providers.speech("acme").adapter).toBe(adapter);
+    expect(await providers.speech("acme")).toEqual({ adapter, connection });
+    expect((await providers.speech("acme")).adapter).toBe(adapter);
     expect(events).toEqual(["acme made with http"]);
     await providers.close();
     expect(events).toEqual(["acme made with http", "acme closed"]);
   });
 
-  test("has a provider without its key off, and one it does not know", () => {
+  test("has a provider without its key off, and one it does not know", async () => {
     const { events, manifest } = observed();
     const manifests = [manifest("acme", true), manifest("beta", false)];
     const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
     expect(["acme", "beta", "gamma"].map((slug) => providers.isOn(slug))).toEqual([false, true, false]);
-    expect(() => providers.speech("acme")).toThrow("acme");
-    expect(() => providers.speech("gamma")).toThrow("gamma");
+    await expect(providers.speech("acme")).rejects.toThrow("acme");
+    await expect(providers.speech("gamma")).rejects.toThrow("gamma");
     expect(events).toEqual([]);
   });
 
-  test("refuses speech from a provider that has none", () => {
+  test("refuses speech from a provider that has none", async () => {
     const { manifest } = observed();
     const manifests = [manifest("mute", false)];
     const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
-    expect(() => providers.speech("mute")).toThrow("mute");
+    await expect(providers.speech("mute")).rejects.toThrow("mute");
   });
 
   test("gives the image adapter of a provider that draws, and refuses one that does not", async () => {
     const { manifest } = observed();
     const image: ImageAdapter = { generate: () => Promise.reject(new Error("not asked here")) };
-    const draws = { ...manifest("acme", false), create: () => ({ image }) };
+    const draws = { ...manifest("acme", false), create: async () => ({ image }) };
     const manifests = [draws, manifest("beta", false), manifest("gamma", true)];
     const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
     const connection = { baseUrl: "https://acme.example", apiKey: "" };
-    expect(providers.image("acme")).toEqual({ adapter: image, connection });
-    for (const slug of ["beta", "gamma", "delta"]) expect(() => providers.image(slug)).toThrow(slug);
-    expect(() => providers.speech("acme")).toThrow("acme");
+    expect(await providers.image("acme")).toEqual({ adapter: image, connection });
+    for (const slug of ["beta", "gamma", "delta"]) await expect(providers.image(slug)).rejects.toThrow(slug);
+    await expect(providers.speech("acme")).rejects.toThrow("acme");
   });
 
   test("closes the others when one fails to close, and says so", async () => {
@@ -85,8 +88,8 @@ describe("createProviders", () => {
     const broken = manifest("acme", false, () => Promise.reject(new Error("stuck")));
     const manifests = [broken, manifest("beta", false)];
     const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
-    providers.speech("acme");
-    providers.speech("beta");
+    await providers.speech("acme");
+    await providers.speech("beta");
     await expect(providers.close()).rejects.toThrow(AggregateError);
     expect(events.slice(2)).toEqual(["acme closed", "beta closed"]);
   });
@@ -123,4 +126,19 @@ test("every provider that has a folder is built in, once, under its folder's nam
   const folders = globSync("*/index.ts", { cwd: import.meta.dirname }).map((path) => dirname(path));
   expect(folders).toContain("local");
   expect(builtInProviders.map(({ slug }) => slug).sort()).toEqual(folders.sort());
+});
+
+test("the list of providers is told without loading what any of them runs on", async () => {
+  const list = new URL("manifests.ts", import.meta.url).href;
+  const script = `
+    import { registerHooks } from "node:module";
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    const { ownKeySlugs } = await import("${list}");
+    console.log(JSON.stringify({ ownKeySlugs, loaded }));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  const { ownKeySlugs: told, loaded } = JSON.parse(stdout) as { ownKeySlugs: string[]; loaded: string[] };
+  expect(told).toEqual(ownKeySlugs);
+  const folders = builtInProviders.map(({ slug }) => new URL(`${slug}/index.ts`, import.meta.url).href);
+  expect(loaded.sort()).toEqual([list, ...folders].sort());
 });

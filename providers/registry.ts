@@ -12,16 +12,9 @@ import type {
   ProviderManifest,
   SpeechAdapter,
 } from "./contract.ts";
-import { local } from "./local/index.ts";
-import { openai } from "./openai/index.ts";
+import { builtInProviders } from "./manifests.ts";
 import { watchEngines } from "./routing/upstream-metrics.ts";
 import { keyVariable, readConnections } from "./upstream/connections.ts";
-
-/** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
-export const builtInProviders: readonly ProviderManifest[] = [local, openai];
-
-/** The providers to which an account may bring its own key: those that need one. */
-export const ownKeySlugs = builtInProviders.filter(({ needsKey }) => needsKey).map(({ slug }) => slug);
 
 /** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {
@@ -41,17 +34,17 @@ export interface ProviderSet {
   readonly slugs: readonly string[];
   /** Whether the operator has switched it on; false for slugs that are not built in. */
   isOn(slug: string): boolean;
-  /** The providers to which an account may bring its own key. */
-  readonly ownKeySlugs: readonly string[];
   /** Whether an account may bring its own key to a provider; false for slugs that are not built in. */
   takesOwnKeys(slug: string): boolean;
+  /** Makes the adapters of the providers that are on, ahead of the first request. */
+  load(): Promise<void>;
   /**
-   * A provider's speech adapter, made when first asked for, with the operator's credential or an account's own. Throws
+   * A provider's speech adapter, made when first asked for, with the operator's credential or an account's own. Rejects
    * when it speaks not, or is off and no own key is given.
    */
-  speech(slug: string, ownKey?: string): ConnectedSpeech;
+  speech(slug: string, ownKey?: string): Promise<ConnectedSpeech>;
   /** The same of a provider's image adapter. */
-  image(slug: string, ownKey?: string): ConnectedImage;
+  image(slug: string, ownKey?: string): Promise<ConnectedImage>;
   /** The threads of engines in this process, once they have been used; for metrics. */
   enginePools(): readonly (EnginePool & { readonly provider: string })[];
   /** Ends what the adapters own. No call may be under way or follow. */
@@ -71,52 +64,79 @@ export interface ProvidersOptions {
 export function createProviders(options: ProvidersOptions): ProviderSet {
   const { environment, http, log, manifests = builtInProviders } = options;
   const connections = readConnections(manifests, environment);
-  const bySlug = new Map(manifests.map((manifest) => [manifest.slug, manifest]));
-  const running = new Map<string, Provider>();
+  const slugs = manifests.map(({ slug }) => slug);
+  const running = new RunningProviders(manifests, http);
   for (const { slug } of manifests) {
     if (connections.get(slug)?.apiKey === undefined)
       log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
   }
-  const run = (slug: string): Provider | undefined => {
-    const provider = running.get(slug) ?? bySlug.get(slug)?.create({ http });
-    if (provider !== undefined) running.set(slug, provider);
-    return provider;
-  };
+  const isOn = (slug: string) => connections.get(slug)?.apiKey !== undefined;
   const connect = (slug: string, ownKey: string | undefined): ProviderConnection | undefined => {
     const { baseUrl, apiKey = ownKey } = connections.get(slug) ?? {};
     if (baseUrl === undefined || apiKey === undefined) return undefined;
     return { baseUrl, apiKey: ownKey ?? apiKey };
   };
   return {
-    slugs: [...bySlug.keys()],
-    ownKeySlugs: manifests.filter(({ needsKey }) => needsKey).map(({ slug }) => slug),
-    isOn: (slug) => connections.get(slug)?.apiKey !== undefined,
-    takesOwnKeys: (slug) => bySlug.get(slug)?.needsKey === true,
-    speech: (slug, ownKey) => {
+    slugs,
+    isOn,
+    takesOwnKeys: (slug) => manifests.some((manifest) => manifest.slug === slug && manifest.needsKey),
+    load: async () => void (await Promise.all(slugs.filter(isOn).map((slug) => running.find(slug)))),
+    speech: async (slug, ownKey) => {
       const connection = connect(slug, ownKey);
-      const adapter = connection === undefined ? undefined : run(slug)?.speech;
+      const adapter = connection === undefined ? undefined : (await running.find(slug))?.speech;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't speak`);
       return { adapter, connection };
     },
-    image: (slug, ownKey) => {
+    image: async (slug, ownKey) => {
       const connection = connect(slug, ownKey);
-      const adapter = connection === undefined ? undefined : run(slug)?.image;
+      const adapter = connection === undefined ? undefined : (await running.find(slug))?.image;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };
     },
-    enginePools: () =>
-      [...running].flatMap(([provider, engine]) =>
-        (engine.enginePools?.() ?? []).map((pool) => ({ provider, ...pool })),
-      ),
-    close: async () => {
-      const ended = await Promise.allSettled(
-        [...running.values()].map(async (provider) => await provider.close?.()),
-      );
-      running.clear();
-      const failures = ended.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
-      if (failures.length > 0) throw new AggregateError(failures, "closing providers failed");
-    },
+    enginePools: () => running.enginePools(),
+    close: () => running.close(),
   };
+}
+
+/** Providers that have been asked for, each made once. */
+class RunningProviders {
+  readonly #manifests: readonly ProviderManifest[];
+  readonly #http: ProviderHttp;
+  readonly #making = new Map<string, Promise<Provider>>();
+  readonly #made = new Map<string, Provider>();
+
+  constructor(manifests: readonly ProviderManifest[], http: ProviderHttp) {
+    this.#manifests = manifests;
+    this.#http = http;
+  }
+
+  find(slug: string): Promise<Provider> | undefined {
+    const manifest = this.#manifests.find((candidate) => candidate.slug === slug);
+    const making = this.#making.get(slug) ?? (manifest && this.#make(manifest));
+    if (making !== undefined) this.#making.set(slug, making);
+    return making;
+  }
+
+  enginePools() {
+    return [...this.#made].flatMap(([provider, engine]) =>
+      (engine.enginePools?.() ?? []).map((pool) => ({ provider, ...pool })),
+    );
+  }
+
+  async close(): Promise<void> {
+    const making = [...this.#making.values()];
+    this.#making.clear();
+    this.#made.clear();
+    const ended = await Promise.allSettled(making.map(async (provider) => (await provider).close?.()));
+    const failures = ended.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, "closing providers failed");
+  }
+
+  async #make(manifest: ProviderManifest): Promise<Provider> {
+    const provider = await manifest.create({ http: this.#http });
+    this.#made.set(manifest.slug, provider);
+    return provider;
+  }
 }
 
 /** The process that providers are opened for. */
@@ -153,5 +173,7 @@ export async function openProviders(
   });
   if (metrics !== undefined) watchEngines(metrics, providers);
   const directories = [builtInCatalogDirectory, ...(CATALOG_DIR === undefined ? [] : [CATALOG_DIR])];
-  return { providers, catalog: await loadCatalog({ directories, providerSlugs: providers.slugs }) };
+  const catalog = await loadCatalog({ directories, providerSlugs: providers.slugs });
+  await providers.load();
+  return { providers, catalog };
 }

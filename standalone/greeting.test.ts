@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { builtInCatalogDirectory, loadCatalog } from "../providers/catalog/load.ts";
-import { builtInProviders } from "../providers/registry.ts";
+import { builtInProviders } from "../providers/manifests.ts";
 import { greeting } from "./greeting.ts";
 
 const address = { url: "https://media.test", rpcPort: 8081 };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ConfigError } from "../../lib/runtime/config.ts";
-import { builtInProviders } from "../registry.ts";
+import { builtInProviders } from "../manifests.ts";
 import type { Endpoint } from "./catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
 
@@ -77,7 +77,7 @@ test("of every built-in provider the catalogue offers what it can do, and nothin
   const offered = models.flatMap(({ endpoints }) => endpoints);
   const http = { request: () => Promise.reject(new Error("no upstream here")) };
   for (const manifest of builtInProviders) {
-    const provider = manifest.create({ http });
+    const provider = await manifest.create({ http });
     const own = offered.filter(({ providerSlug }) => providerSlug === manifest.slug);
     expect(own.length, manifest.slug).toBeGreaterThan(0);
     expect(own.some((endpoint) => "speech" in endpoint)).toBe(provider.speech !== undefined);

@@ -5,7 +5,7 @@ import { startChild } from "../../test/support/processes/child.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type ImageCall, type ImageFormat, type ImageOutput, ProviderError } from "../contract.ts";
 import { describeImageProvider } from "../image-provider.suite.ts";
-import { createLocalProvider, type LocalProvider, type LocalProviderOptions } from "./index.ts";
+import { createLocalProvider, type LocalProvider, type LocalProviderOptions } from "./engine.ts";
 
 const opened: LocalProvider[] = [];
 

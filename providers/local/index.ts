@@ -1,79 +1,12 @@
-import { randomInt } from "node:crypto";
-import { availableParallelism } from "node:os";
-import type { EnginePool, ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "../contract.ts";
-import { createImageAdapter, type ImagePool } from "./image.ts";
-import { createImagePool } from "./image-pool.ts";
-import { SegmentPool } from "./segment-pool.ts";
-import { createSpeechAdapter } from "./speech.ts";
-
-/** How much of the machine the engine may take. */
-export interface LocalProviderOptions {
-  /** Threads that speak; one fewer than the machine has unless given, at least 1 and at most 4. */
-  readonly threads?: number;
-  /** Segments waiting for a thread at which new requests are refused; 32 unless given. */
-  readonly maxWaiting?: number;
-  /** The longest that one segment may run, milliseconds; 20,000 unless given. */
-  readonly segmentTimeoutMs?: number;
-  /** Threads that paint; as many as speak unless given. */
-  readonly imageThreads?: number;
-  /** Pictures waiting for a thread at which new requests are refused; 64 unless given. */
-  readonly maxWaitingImages?: number;
-  /** The longest that one picture may take, milliseconds; 60,000 unless given. */
-  readonly imageTimeoutMs?: number;
-  /** Seeds for pictures whose request has none; random unless given. */
-  randomSeed?(): number;
-}
-
-/** The running engine, and the pools that its adapters work with. */
-export interface LocalProvider extends Provider {
-  readonly speech: SpeechAdapter;
-  readonly image: ImageAdapter;
-  readonly pool: SegmentPool;
-  readonly imagePool: ImagePool;
-  close(): Promise<void>;
-}
-
-/** The engine in this process. Threads start with the first request of their medium and end with close(). */
-export function createLocalProvider(options: LocalProviderOptions = {}): LocalProvider {
-  const {
-    threads = Math.min(4, Math.max(1, availableParallelism() - 1)),
-    maxWaiting = 32,
-    segmentTimeoutMs = 20_000,
-    imageThreads = threads,
-    maxWaitingImages = 64,
-    imageTimeoutMs = 60_000,
-    randomSeed = () => randomInt(2 ** 32),
-  } = options;
-  const pool = new SegmentPool({
-    threads,
-    segmentTimeoutMs,
-    workerUrl: new URL("./flite-worker.ts", import.meta.url),
-  });
-  const imagePool = createImagePool({
-    threads: imageThreads,
-    taskTimeoutMs: imageTimeoutMs,
-    workerUrl: new URL("./image-worker.ts", import.meta.url),
-  });
-  return {
-    speech: createSpeechAdapter(pool, maxWaiting),
-    image: createImageAdapter({ pool: imagePool, maxWaiting: maxWaitingImages, randomSeed }),
-    pool,
-    imagePool,
-    enginePools: () => [figuresOf("speech", pool), figuresOf("image", imagePool)],
-    close: async () => {
-      await Promise.all([pool.close(), imagePool.close()]);
-    },
-  };
-}
-
-function figuresOf(name: string, { running, waiting, completed }: Omit<EnginePool, "name">): EnginePool {
-  return { name, running, waiting, completed };
-}
+import type { ProviderManifest } from "../contract.ts";
 
 /** The engine that is part of the product: no key, no network. */
 export const local: ProviderManifest = {
   slug: "local",
   defaultBaseUrl: "",
   needsKey: false,
-  create: () => createLocalProvider(),
+  async create() {
+    const { createLocalProvider } = await import("./engine.ts");
+    return createLocalProvider();
+  },
 };

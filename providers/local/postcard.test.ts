@@ -1,7 +1,7 @@
 import sharp from "sharp";
 import { afterAll, describe, expect, it } from "vitest";
 import type { ImageCall, ImageFormat } from "../contract.ts";
-import { createLocalProvider } from "./index.ts";
+import { createLocalProvider } from "./engine.ts";
 
 const provider = createLocalProvider({ imageThreads: 1 });
 afterAll(() => provider.close());

@@ -2,7 +2,8 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { ProviderError, type SpeechAnswer, type SpeechCall } from "../contract.ts";
 import { describeSpeechProvider } from "../provider.suite.ts";
-import { createLocalProvider, type LocalProvider, type LocalProviderOptions, local } from "./index.ts";
+import { createLocalProvider, type LocalProvider, type LocalProviderOptions } from "./engine.ts";
+import { local } from "./index.ts";
 import { speakableText } from "./speakable-text.ts";
 import { textSegments } from "./text-segments.ts";
 
@@ -293,7 +294,7 @@ describe("how it stops", () => {
   });
 
   it("when closed, with an error that lets others try", async () => {
-    const provider = local.create({ http: { request: () => Promise.reject(new Error("no network")) } });
+    const provider = await local.create({ http: { request: () => Promise.reject(new Error("no network")) } });
     const answer = await provider.speech?.synthesize(
       {
         upstreamModel: "flite",

@@ -37,7 +37,7 @@ async function createSetup(image: CompatibleImage): Promise<Setup> {
   const otherwiseImage = { kind: "image", intervalMs: 50 } as const;
   const upstream = await image.startUpstream({ apiKey, otherwiseImage });
   const http = createOutboundHttp();
-  const { image: adapter } = image.manifest.create({ http });
+  const { image: adapter } = await image.manifest.create({ http });
   if (adapter === undefined) throw new Error("no images");
   const [format = "png"] = image.formats;
   const call: ImageCall = {

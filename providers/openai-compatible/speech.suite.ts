@@ -40,7 +40,7 @@ async function createSetup({ manifest, startUpstream, call: given, formats }: Co
         : { kind: "audio", totalBytes: 40_000, chunkBytes: 2_000, intervalMs: 5 },
   });
   const http = createOutboundHttp();
-  const { speech: adapter } = manifest.create({ http });
+  const { speech: adapter } = await manifest.create({ http });
   if (adapter === undefined) throw new Error("no speech");
   const [format = "mp3"] = formats;
   const call: SpeechCall = { input, format, speed: 1, options: {}, settings: {}, ...given };

@@ -39,7 +39,7 @@ afterAll(async () => {
 test("the address may end with the version or without", async () => {
   const call = { upstreamModel: "tts-1", input: "x", voice: "alloy", format: "mp3", speed: 1 } as const;
   for (const baseUrl of [upstream.baseUrl, `${upstream.baseUrl}/v1`]) {
-    const answer = await openai.create({ http }).speech?.synthesize(
+    const answer = await (await openai.create({ http })).speech?.synthesize(
       { ...call, options: {}, settings: {} },
       {
         signal: new AbortController().signal,
@@ -72,7 +72,7 @@ test("draws, and edits what it is given, at the address with the version or with
     options: {},
     settings: {},
   };
-  const { image } = openai.create({ http });
+  const { image } = await openai.create({ http });
   const draw = async (more: Partial<ImageCall>, baseUrl: string) => {
     const connection = { baseUrl, apiKey };
     const context = { signal: new AbortController().signal, connection, onSent: () => undefined };

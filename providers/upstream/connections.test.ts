@@ -7,7 +7,7 @@ const manifest = (slug: string, part: Partial<ProviderManifest> = {}): ProviderM
   slug,
   defaultBaseUrl: `https://${slug}.example`,
   needsKey: true,
-  create: () => ({}),
+  create: async () => ({}),
   ...part,
 });
 const manifests = [

@@ -7,7 +7,7 @@ import type { Host } from "../../lib/service/host.ts";
 import { openDatabase } from "../../lib/service/open-database.ts";
 import type { ServiceHost } from "../../lib/service/run-service.ts";
 import type { databaseSpec, sealingSpec } from "../../lib/service/service-spec.ts";
-import { ownKeySlugs } from "../../providers/registry.ts";
+import { ownKeySlugs } from "../../providers/manifests.ts";
 import { type AccountService, createAccountService } from "./accounts/account-service.ts";
 import { bootstrapAccount, type FirstAccount } from "./accounts/bootstrap.ts";
 import { accountLimits, type BootstrapConfig, type MoneyConfig, readBootstrapKeys } from "./config.ts";

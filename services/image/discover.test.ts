@@ -4,7 +4,7 @@ import { ImageModelSchema, type ParameterCapability } from "../../gen/media/imag
 import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
-import { builtInProviders } from "../../providers/registry.ts";
+import { builtInProviders } from "../../providers/manifests.ts";
 import { imageCatalogOf, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import { listImageModels } from "./discover.ts";
 

@@ -60,7 +60,7 @@ export async function beginDrawing(
   { providers, room, clock }: DrawingDependencies,
   { signal, onSent, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
-  const { adapter, connection } = providers.image(endpoint.providerSlug, endpoint.ownKey);
+  const { adapter, connection } = await providers.image(endpoint.providerSlug, endpoint.ownKey);
   const plan = planCall(endpoint, request, references);
   const answer = await adapter.generate(plan.call, { signal, onSent, connection });
   const rest = deliverable(answer, plan, room, signal);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { aspectRatios, type ImageCapabilities, resolutions } from "../../providers/catalog/image.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
-import { builtInProviders } from "../../providers/registry.ts";
+import { builtInProviders } from "../../providers/manifests.ts";
 import { anySizes, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import {
   derivePixels,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { AudioFormat, SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
 import type { SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
-import { builtInProviders } from "../../providers/registry.ts";
+import { builtInProviders } from "../../providers/manifests.ts";
 import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { listSpeechModels } from "./discover.ts";
 

@@ -191,7 +191,7 @@ async function beginSpeaking(
   { providers, encoders }: SynthesizeDependencies,
   bounds: AttemptBounds,
 ): Promise<Voice> {
-  const { adapter, connection } = providers.speech(endpoint.providerSlug, endpoint.ownKey);
+  const { adapter, connection } = await providers.speech(endpoint.providerSlug, endpoint.ownKey);
   const { call, transcode, ignoredParameters } = planCall(endpoint, request);
   const answer = await adapter.synthesize(call, { ...bounds, connection });
   const audio = transcode ? transcodePcmToMp3({ ...answer, encoders }) : answer.audio;

@@ -115,7 +115,7 @@ export function fakeImageProviders(
     slug,
     defaultBaseUrl: `http://${slug}.test`,
     needsKey: painter === undefined,
-    create: () => (painter === undefined ? {} : { image: painter }),
+    create: async () => (painter === undefined ? {} : { image: painter }),
   }));
   const http = { request: () => Promise.reject(new Error("a fake painter makes no requests")) };
   return createProviders({ environment: {}, http, log: silentLog, manifests });

@@ -97,7 +97,7 @@ export function fakeProviders(speakers: Readonly<Record<string, SpeechAdapter | 
     slug,
     defaultBaseUrl: `http://${slug}.test`,
     needsKey: speech === undefined,
-    create: () => (speech === undefined ? {} : { speech }),
+    create: async () => (speech === undefined ? {} : { speech }),
   }));
   const http = { request: () => Promise.reject(new Error("a fake speaker makes no requests")) };
   return createProviders({ environment: {}, http, log: silentLog, manifests });

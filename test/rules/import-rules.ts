@@ -37,6 +37,7 @@ export function partOf(path: string): string {
   if (top === "lib" || top === "services" || top === "packages") return `${top}/${second}`;
   if (top !== "providers") return top;
   if (second === "contract.ts") return "providers/contract";
+  if (second === "manifests.ts") return "providers/manifests";
   if (second === "registry.ts") return "providers/registry";
   if (second.endsWith(".ts")) return "providers/suites";
   if (/^(upstream|catalog|routing)$/.test(second)) return `providers/${second}`;
@@ -73,7 +74,7 @@ function isPackage(part: string): boolean {
 function mayTestImport(source: string, destination: string, target: string): boolean {
   if (isTestFile(target)) return true;
   if (source.startsWith("lib/")) return destination === "lib/rpc";
-  return source.startsWith("providers/") && destination === "providers/registry";
+  return source.startsWith("providers/") && /^providers\/(manifests|registry)$/.test(destination);
 }
 
 function mayImport(source: string, destination: string, libEdges: LibEdges): boolean {
@@ -85,7 +86,8 @@ function mayImport(source: string, destination: string, libEdges: LibEdges): boo
 }
 
 function allowedParts(source: string): RegExp | undefined {
-  if (source.startsWith("services/")) return /^(gen|lib\/.+|providers\/(contract|catalog|routing|registry))$/;
+  if (source.startsWith("services/"))
+    return /^(gen|lib\/.+|providers\/(contract|catalog|routing|manifests|registry))$/;
   if (source.startsWith("providers/adapter/")) return adapterParts;
   switch (source) {
     case "providers/compatible":
@@ -97,8 +99,10 @@ function allowedParts(source: string): RegExp | undefined {
       return /^(gen|lib\/.+|providers\/contract)$/;
     case "providers/routing":
       return /^(gen|lib\/.+|providers\/(contract|catalog))$/;
+    case "providers/manifests":
+      return /^providers\/(contract|adapter\/.+)$/;
     case "providers/registry":
-      return /^(gen|lib\/.+|providers\/.+)$/;
+      return /^(gen|lib\/.+|providers\/(contract|manifests|upstream|catalog|routing))$/;
     case "gateway":
       return /^(gen|lib\/.+)$/;
     case "standalone":

@@ -3,7 +3,7 @@
  * argument only small ones.
  */
 import { createHash } from "node:crypto";
-import { createLocalProvider } from "../index.ts";
+import { createLocalProvider } from "../engine.ts";
 
 const isSmall = process.argv[2] !== undefined;
 const side = isSmall ? 256 : 4_096;

@@ -5,6 +5,12 @@ import {
   ProviderPreferencesSchema,
   ProviderSort,
 } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
+import {
+  maxLabelCharacters,
+  maxOptionsBytes,
+  maxProviders,
+  maxTraceBytes,
+} from "../../lib/generation/request-limits.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { stringEnum } from "../schema/string-enum.ts";
 import { isObject, type JsonObject, maxBodyElements, withoutNulls } from "./json-body.ts";
@@ -12,15 +18,14 @@ import { isObject, type JsonObject, maxBodyElements, withoutNulls } from "./json
 /** The longest text of a request, bytes: longer than any model takes. */
 export const maxTextBytes = 384 * 1024;
 
-const maxSlugs = 32;
 const maxSlugLength = 256;
-const maxOptionsBytes = 65_536;
-const maxTraceBytes = 16_384;
 /** Far below what the decoders of services take, which count several levels for each of these. */
 const maxJsonDepth = 20;
 
 const slugs = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ maxLength: maxSlugLength }), { maxItems: maxSlugs, description }));
+  Type.Optional(
+    Type.Array(Type.String({ maxLength: maxSlugLength }), { maxItems: maxProviders, description }),
+  );
 
 const freeObject = (description: string) =>
   Type.Object({}, { additionalProperties: Type.Unknown(), maxProperties: maxBodyElements, description });
@@ -29,7 +34,7 @@ const freeObject = (description: string) =>
 export const labelPattern = "^[^\\u0000]*$";
 
 const label = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 256, pattern: labelPattern, description }));
+  Type.Optional(Type.String({ maxLength: maxLabelCharacters, pattern: labelPattern, description }));
 
 const providerSchema = Type.Object(
   {
@@ -51,7 +56,7 @@ const providerSchema = Type.Object(
         {},
         {
           additionalProperties: freeObject("Parameters by the provider's own names."),
-          maxProperties: maxSlugs,
+          maxProperties: maxProviders,
           description: "Passed through to the named provider alone; at most 64 KiB, on at most 20 levels.",
         },
       ),

@@ -8,6 +8,8 @@ import {
   UpdateProviderKeyRequestSchema,
 } from "../../gen/media/account/v1/provider_key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { providerSecret } from "../../lib/limits/key-limits.ts";
+import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
 import type { WireNames } from "../http/service-error.ts";
@@ -16,23 +18,21 @@ import { nullableEnum, nullableString } from "../schema/nullable-schema.ts";
 import { formatInstant } from "../schema/utc-instant.ts";
 
 const maxSlugLength = 256;
-const maxSecretLength = 4096;
-const maxNameLength = 256;
 
 /** What the service calls otherwise. */
 export const providerKeyWireNames: WireNames = { provider_slug: "provider", secret: "key" };
 
 const name = nullableString({
-  maxLength: maxNameLength,
+  maxLength: maxNameCharacters,
   pattern: optionalNamePattern,
   description: "A name for people; null or empty: none.",
 });
-const patternWords = { name: nameWords, key: "must be visible ASCII characters without blanks" };
+const patternWords = { name: nameWords, key: providerSecret.words };
 const disabled = Type.Boolean({ description: "Whether it is left unused." });
 const key = Type.String({
   minLength: 1,
-  maxLength: maxSecretLength,
-  pattern: String.raw`^[\x21-\x7e]+$`,
+  maxLength: providerSecret.maxLength,
+  pattern: providerSecret.pattern,
   description: "Your key at the provider; kept sealed, never shown again.",
 });
 

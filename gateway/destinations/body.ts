@@ -10,6 +10,19 @@ import {
   type UpdateDestinationRequest,
   UpdateDestinationRequestSchema,
 } from "../../gen/media/destination/v1/destination_pb.ts";
+import {
+  equalityOperators,
+  existenceOperators,
+  filterBounds,
+  maxConfigBytes,
+  maxKeyHashes,
+  minSamplingRate,
+  numberFields,
+  numberOperators,
+  textFields,
+  textOperators,
+} from "../../lib/limits/destination-limits.ts";
+import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { freeObjectIssues } from "../body/generation-fields.ts";
 import {
@@ -23,9 +36,6 @@ import { namePattern, nameWords } from "../schema/name-schema.ts";
 import { stringEnum } from "../schema/string-enum.ts";
 import { filterLogics } from "./answer.ts";
 
-const maxConfigBytes = 65_536;
-const minSamplingRate = 0.0001;
-
 const config = Type.Object(
   {},
   {
@@ -37,17 +47,11 @@ const config = Type.Object(
 
 const name = Type.String({
   minLength: 1,
-  maxLength: 256,
+  maxLength: maxNameCharacters,
   pattern: namePattern,
   description: "A name for people.",
 });
 const patternWords = { name: nameWords, "api_key_hashes.*": "must be 64 hex characters" };
-
-const textFields = ["model", "provider", "session_id", "user_id", "api_key_name"];
-const numberFields = ["total_cost", "total_tokens", "prompt_tokens", "completion_tokens"];
-const anyOperators = ["equals", "not_equals", "exists", "not_exists"];
-const textOperators = ["contains", "not_contains", "starts_with", "ends_with"];
-const numberOperators = ["gt", "gte", "lt", "lte"];
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
@@ -55,14 +59,14 @@ const rule = Type.Object({
   field: stringEnum([...textFields, ...numberFields], {
     description: `Texts: ${textFields.join(", ")}. Numbers: ${numberFields.join(", ")}; \`total_cost\` is in USD.`,
   }),
-  operator: stringEnum([...anyOperators, ...textOperators, ...numberOperators], {
+  operator: stringEnum([...equalityOperators, ...existenceOperators, ...textOperators, ...numberOperators], {
     description: `Of texts only: ${textOperators.join(", ")}. Of numbers only: ${numberOperators.join(", ")}.`,
   }),
   value: Type.Optional(
     Type.Unsafe<string | number | null>({
       type: ["string", "number", "null"],
       minLength: 1,
-      maxLength: 256,
+      maxLength: filterBounds.textCharacters,
       description: "A text or a number, as the field is; none, or null, with exists and not_exists.",
     }),
   ),
@@ -75,9 +79,9 @@ const filterRules = Type.Object({
       logic: Type.Optional(
         stringEnum(["and", "or"], { description: "Whether all rules or one must hold. Default and." }),
       ),
-      rules: Type.Array(rule, { minItems: 1, maxItems: 20 }),
+      rules: Type.Array(rule, { minItems: 1, maxItems: filterBounds.rules }),
     }),
-    { maxItems: 10, description: "Every group must hold." },
+    { maxItems: filterBounds.groups, description: "Every group must hold." },
   ),
 });
 
@@ -97,7 +101,7 @@ const fields = {
     }),
   ),
   api_key_hashes: orNull(
-    Type.Array(Type.String({ pattern: "^[0-9a-fA-F]{64}$" }), { minItems: 1, maxItems: 100 }),
+    Type.Array(Type.String({ pattern: "^[0-9a-fA-F]{64}$" }), { minItems: 1, maxItems: maxKeyHashes }),
     "array",
     "Only events of these keys, by SHA-256; null: of all.",
   ),

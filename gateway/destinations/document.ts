@@ -5,11 +5,11 @@ import {
   DeliveryStatus,
   DestinationSchema,
 } from "../../gen/media/destination/v1/destination_pb.ts";
+import { destinationPage } from "../../lib/limits/destination-limits.ts";
 import { deletedAnswer, deletedAnswerSchema } from "../docs/deleted-answer.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { idParameter, pageParameters } from "../docs/parameters.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
-import { maxInteger } from "../http/query.ts";
 import {
   deliveryListSchema,
   destinationAnswerSchema,
@@ -49,7 +49,7 @@ const delivery = toDeliveryBody(
   }),
 );
 
-const page = pageParameters({ maxOffset: maxInteger, limit: { maximum: 100, default: 50 } });
+const page = pageParameters(destinationPage);
 
 const tag = "Destinations";
 const answer = (description: string, status?: 201) =>

@@ -4,14 +4,19 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   type GenerateRequest,
   GenerateRequestSchema,
-  ImageBackground,
-  ImageFormat,
-  ImageQuality,
   ImageResolution,
   type ReferenceImage,
   ReferenceImageSchema,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { type DataUrlContent, isDataUrl, parseImageDataUrl } from "../../lib/http/data-url.ts";
+import {
+  imageBackgrounds,
+  imageFormats,
+  imageQualities,
+  imageResolutions,
+  maxImages,
+  maxReferences,
+} from "../../lib/limits/image-limits.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
@@ -27,32 +32,6 @@ import { stringEnum } from "../schema/string-enum.ts";
 /** Longer than any name in a catalogue. */
 const maxNameLength = 256;
 const maxUrlLength = 8192;
-
-/** Encodings by their REST names. */
-export const protoFormats = {
-  png: ImageFormat.PNG,
-  jpeg: ImageFormat.JPEG,
-  webp: ImageFormat.WEBP,
-  svg: ImageFormat.SVG,
-} as const;
-/** Backgrounds by their REST names. */
-export const protoBackgrounds = {
-  auto: ImageBackground.AUTO,
-  transparent: ImageBackground.TRANSPARENT,
-  opaque: ImageBackground.OPAQUE,
-} as const;
-const protoQualities = {
-  auto: ImageQuality.AUTO,
-  low: ImageQuality.LOW,
-  medium: ImageQuality.MEDIUM,
-  high: ImageQuality.HIGH,
-} as const;
-const protoResolutions = {
-  "512": ImageResolution.IMAGE_RESOLUTION_512,
-  "1K": ImageResolution.IMAGE_RESOLUTION_1K,
-  "2K": ImageResolution.IMAGE_RESOLUTION_2K,
-  "4K": ImageResolution.IMAGE_RESOLUTION_4K,
-} as const;
 
 /** The URL of an image to start from. */
 export const imageUrlSchema = Type.String({
@@ -89,26 +68,26 @@ export const imagesBodySchema = Type.Object(
         { description: "Default auto. A provider takes the nearest ratio that it supports." },
       ),
     ),
-    background: enumOf(protoBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
+    background: enumOf(imageBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
     input_references: Type.Optional(
       Type.Array(referenceSchema, {
-        maxItems: 16,
+        maxItems: maxReferences,
         description: "Images to start from: PNG, JPEG or WebP, at most 20 MiB each.",
       }),
     ),
     n: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: 10,
+        maximum: maxImages,
         description: "How many images; default 1. A provider that makes single images refuses more.",
       }),
     ),
     output_compression: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 100, description: "For webp and jpeg; ignored elsewhere." }),
     ),
-    output_format: enumOf(protoFormats, "Default png."),
-    quality: enumOf(protoQualities, "Default auto; ignored where the provider has no control."),
-    resolution: enumOf(protoResolutions, "A tier of pixels; the pixels are derived per provider."),
+    output_format: enumOf(imageFormats, "Default png."),
+    quality: enumOf(imageQualities, "Default auto; ignored where the provider has no control."),
+    resolution: enumOf(imageResolutions, "A tier of pixels; the pixels are derived per provider."),
     seed: Type.Optional(
       Type.Integer({
         minimum: Number.MIN_SAFE_INTEGER,
@@ -187,13 +166,13 @@ function toLook(fields: ImagesBody) {
   const { n, output_compression: outputCompression } = fields;
   return {
     aspectRatio: fields.aspect_ratio ?? "",
-    background: protoBackgrounds[fields.background ?? "auto"],
-    outputFormat: protoFormats[fields.output_format ?? "png"],
-    quality: protoQualities[fields.quality ?? "auto"],
+    background: imageBackgrounds[fields.background ?? "auto"],
+    outputFormat: imageFormats[fields.output_format ?? "png"],
+    quality: imageQualities[fields.quality ?? "auto"],
     resolution:
       fields.resolution === undefined
         ? ImageResolution.IMAGE_RESOLUTION_UNSPECIFIED
-        : protoResolutions[fields.resolution],
+        : imageResolutions[fields.resolution],
     size: fields.size ?? "",
     ...(n === undefined ? {} : { n }),
     ...(outputCompression === undefined ? {} : { outputCompression }),

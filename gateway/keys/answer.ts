@@ -1,32 +1,14 @@
 import Type, { type Static } from "typebox";
-import { type Key, KeyKind, KeyScope, type KeyUsage, LimitReset } from "../../gen/media/account/v1/key_pb.ts";
+import type { Key, KeyUsage } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { keyKinds, keyScopes, limitResets } from "../../lib/limits/key-limits.ts";
+import { wordOf, wordsOf } from "../../lib/limits/words.ts";
 import { usdNumber } from "../../lib/money/nano-usd.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { nullableEnum, nullableInteger, nullableNumber, nullableString } from "../schema/nullable-schema.ts";
 import { stringEnum } from "../schema/string-enum.ts";
 import { formatInstant, formatOptionalInstant } from "../schema/utc-instant.ts";
 import { keyBudgetSchema, toKeyBudget } from "./budget.ts";
-
-/** The words of key kinds. */
-export const keyKinds = { inference: KeyKind.INFERENCE, management: KeyKind.MANAGEMENT } as const;
-/** The words of scopes. */
-export const keyScopes = { speech: KeyScope.SPEECH, images: KeyScope.IMAGES } as const;
-/** The words of a limit's periods; never is null. */
-export const limitResets = {
-  daily: LimitReset.DAILY,
-  weekly: LimitReset.WEEKLY,
-  monthly: LimitReset.MONTHLY,
-} as const;
-
-/** The words of a table such as `keyKinds`. */
-export function wordsOf<W extends string>(table: Readonly<Record<W, unknown>>): W[] {
-  return Object.keys(table) as W[];
-}
-
-function wordOf<W extends string, V>(table: Readonly<Record<W, V>>, value: unknown): W | undefined {
-  return wordsOf(table).find((word) => table[word] === value);
-}
 
 const usd = (description: string) => Type.Number({ minimum: 0, description });
 

@@ -9,6 +9,15 @@ import {
   type UpdateKeyRequest,
   UpdateKeyRequestSchema,
 } from "../../gen/media/account/v1/key_pb.ts";
+import {
+  keyKinds,
+  keyScopes,
+  limitResets,
+  maxKeyGraceS,
+  maxKeyRatePerMinute,
+} from "../../lib/limits/key-limits.ts";
+import { maxNameCharacters } from "../../lib/limits/record-name.ts";
+import { wordsOf } from "../../lib/limits/words.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
 import type { WireNames } from "../http/service-error.ts";
@@ -17,20 +26,16 @@ import { nullableEnum, nullableInteger, nullableNumber, nullableString } from ".
 import { stringEnum } from "../schema/string-enum.ts";
 import { nanoUsdFrom } from "../schema/usd-amount.ts";
 import { parseUtcInstant } from "../schema/utc-instant.ts";
-import { keyKinds, keyScopes, limitResets, wordsOf } from "./answer.ts";
 
-const maxNameLength = 256;
 /** What 64 bits hold as nano-USD. */
 const maxLimitUsd = 9_223_372_036;
-const maxRateLimitPerMinute = 1_000_000;
-const maxGraceS = 30 * 24 * 60 * 60;
 
 /** What the service calls otherwise. */
 export const keyWireNames: WireNames = { limit_nano_usd: "limit", member_id: "creator_user_id" };
 
 const name = Type.String({
   minLength: 1,
-  maxLength: maxNameLength,
+  maxLength: maxNameCharacters,
   pattern: namePattern,
   description: "A name for people.",
 });
@@ -67,7 +72,7 @@ const limitSchema = Type.Object({
   rate_limit_per_minute: Type.Optional(
     nullableInteger({
       minimum: 1,
-      maximum: maxRateLimitPerMinute,
+      maximum: maxKeyRatePerMinute,
       description:
         "Requests a minute; refused above the operator's ceiling; null: the operator's default. Inference keys only.",
     }),
@@ -118,7 +123,7 @@ export const rotateKeyBodySchema = Type.Object(
     grace_s: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: maxGraceS,
+        maximum: maxKeyGraceS,
         description: "How long the old key still works, seconds; default 0: it is refused within 5 s.",
       }),
     ),

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import Type from "typebox";
 import { KeyKind, KeySchema, KeyScope, LimitReset } from "../../gen/media/account/v1/key_pb.ts";
+import { keyPage } from "../../lib/limits/key-limits.ts";
 import { deletedAnswer, deletedAnswerSchema } from "../docs/deleted-answer.ts";
 import { jsonAnswer } from "../docs/json-answer.ts";
 import { pageParameters } from "../docs/parameters.ts";
@@ -55,7 +56,7 @@ export const listKeysDocument: RouteDocument = {
   summary: "Keys of the account",
   description: "Newest first, 100 a page. Management keys only.",
   parameters: [
-    ...pageParameters({ maxOffset: 1_000_000, limit: { maximum: 100, default: 100 } }),
+    ...pageParameters(keyPage),
     {
       name: "include_disabled",
       in: "query",

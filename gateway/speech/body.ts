@@ -6,7 +6,7 @@ import {
   type SynthesizeRequest,
   SynthesizeRequestSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
-import { maxInstructionsCharacters } from "../../lib/generation/request-limits.ts";
+import { maxInstructionsCharacters, speedRange } from "../../lib/generation/request-limits.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
@@ -41,8 +41,7 @@ export const speechBodySchema = Type.Object(
     response_format: Type.Optional(stringEnum(["mp3", "pcm"], { description: "Default mp3." })),
     speed: Type.Optional(
       Type.Number({
-        minimum: 0.25,
-        maximum: 4,
+        ...speedRange,
         description: "A multiplier; ignored by models without speed control.",
       }),
     ),

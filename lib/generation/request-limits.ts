@@ -5,15 +5,21 @@ import { codePoints } from "./code-points.ts";
 
 /** Longest `instructions` of speech, Unicode code points. */
 export const maxInstructionsCharacters = 4096;
-const maxLabelCharacters = 256;
-const maxTraceBytes = 16 * 1024;
+/** How much slower and faster speech may be asked for. */
+export const speedRange = { minimum: 0.25, maximum: 4 } as const;
+/** Longest `user` and `session_id`, Unicode code points. */
+export const maxLabelCharacters = 256;
+/** Longest `trace`, bytes as JSON. */
+export const maxTraceBytes = 16 * 1024;
 /**
  * Members and items of a trace at all levels: as many as a body of the gateway has in all. Account decodes traces by the
  * dozen (account-holds.ts), and each value takes it 1 to 2.5 µs.
  */
 const maxTraceValues = 1024;
-const maxOptionsBytes = 64 * 1024;
-const maxProviders = 32;
+/** Longest `provider.options`, bytes as JSON. */
+export const maxOptionsBytes = 64 * 1024;
+/** Most providers of a list. */
+export const maxProviders = 32;
 /** PostgreSQL, where these fields end, has no text that holds it. */
 const nul = "\u0000";
 const withoutNul = "must not contain U+0000";

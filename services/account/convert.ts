@@ -13,11 +13,13 @@ import {
   type Key,
   KeyKind,
   KeySchema,
-  KeyScope,
+  type KeyScope,
   type KeyUsage,
   KeyUsageSchema,
   LimitReset,
 } from "../../gen/media/account/v1/key_pb.ts";
+import { keyKinds, keyScopes, limitResets } from "../../lib/limits/key-limits.ts";
+import { wordOf } from "../../lib/limits/words.ts";
 import { type LineSpending, limitRemaining, type PeriodSums } from "./keys/key-spending.ts";
 import type {
   AccountKindName,
@@ -34,42 +36,25 @@ const accountKinds: Readonly<Record<AccountKindName, AccountKind>> = {
   personal: AccountKind.PERSONAL,
   organization: AccountKind.ORGANIZATION,
 };
-const keyKinds: Readonly<Record<KeyKindName, KeyKind>> = {
-  inference: KeyKind.INFERENCE,
-  management: KeyKind.MANAGEMENT,
-};
-const keyScopes: Readonly<Record<KeyScopeName, KeyScope>> = {
-  speech: KeyScope.SPEECH,
-  images: KeyScope.IMAGES,
-};
-const limitResets: Readonly<Record<LimitResetName, LimitReset>> = {
-  daily: LimitReset.DAILY,
-  weekly: LimitReset.WEEKLY,
-  monthly: LimitReset.MONTHLY,
-};
 
 /** The stored word of an account kind; undefined when it is none. */
 export function fromProtoAccountKind(kind: AccountKind): AccountKindName | undefined {
-  return nameOf(accountKinds, kind);
+  return wordOf(accountKinds, kind);
 }
 
 /** The stored word of a key kind, unset being inference; undefined when it is none. */
 export function fromProtoKeyKind(kind: KeyKind): KeyKindName | undefined {
-  return kind === KeyKind.UNSPECIFIED ? "inference" : nameOf(keyKinds, kind);
+  return kind === KeyKind.UNSPECIFIED ? "inference" : wordOf(keyKinds, kind);
 }
 
 /** The stored word of a scope; undefined when it is none. */
 export function fromProtoKeyScope(scope: KeyScope): KeyScopeName | undefined {
-  return nameOf(keyScopes, scope);
+  return wordOf(keyScopes, scope);
 }
 
 /** The stored word of a limit's period, null when it never starts anew; undefined when it is none. */
 export function fromProtoLimitReset(reset: LimitReset): LimitResetName | null | undefined {
-  return reset === LimitReset.UNSPECIFIED ? null : nameOf(limitResets, reset);
-}
-
-function nameOf<N extends string, V>(values: Readonly<Record<N, V>>, value: V): N | undefined {
-  return (Object.keys(values) as N[]).find((name) => values[name] === value);
+  return reset === LimitReset.UNSPECIFIED ? null : wordOf(limitResets, reset);
 }
 
 /** An account as it is shown. */

@@ -1,8 +1,8 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { nameFault } from "../../lib/limits/record-name.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
 
-const maxNameLength = 256;
 /** The last second of the year 9999, where RFC 3339 and protobuf's Timestamp end. */
 const lastSecond = 253_402_300_799n;
 
@@ -21,11 +21,8 @@ export class FieldIssues {
 
   /** A name for people: 1 to 256 characters on one line, not all blank. */
   checkName(path: string, name: string): void {
-    if (name.trim() === "") this.add(path, "must not be empty");
-    else if (Array.from(name).length > maxNameLength)
-      this.add(path, `must not be longer than ${maxNameLength} characters`);
-    else if (!name.isWellFormed() || /\p{Cc}/u.test(name))
-      this.add(path, "must not contain control characters");
+    const fault = nameFault(name);
+    if (fault !== undefined) this.add(path, fault);
   }
 
   /** The id of a record. */

@@ -1,24 +1,27 @@
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   type GenerateRequest,
-  ImageBackground,
-  ImageQuality,
   ImageResolution,
-  ImageFormat as ProtoImageFormat,
   type ReferenceImage,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { attributionIssues, preferenceIssues } from "../../lib/generation/request-limits.ts";
+import {
+  imageBackgrounds,
+  imageFormats,
+  imageQualities,
+  imageResolutions,
+  maxCompression,
+  maxImages,
+  maxPartialImages,
+  maxReferences,
+} from "../../lib/limits/image-limits.ts";
+import { wordOf } from "../../lib/limits/words.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import type { Resolution } from "../../providers/catalog/image.ts";
-import type { ImageCall, ImageFormat } from "../../providers/contract.ts";
+import type { ImageFormat } from "../../providers/contract.ts";
 import type { ImageRequest } from "./image-request.ts";
 import type { ReferenceSource } from "./references.ts";
 import { readSize, type SizeRequest } from "./size.ts";
 
-const maxImages = 10;
-const maxCompression = 100;
-const maxReferences = 16;
-const maxPartialImages = 3;
 const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
 
 /**
@@ -26,9 +29,9 @@ const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pi
  * other and nothing else is wrong, otherwise `invalid_body`.
  */
 export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest {
-  const format = formats.get(request.outputFormat);
-  const background = backgrounds.get(request.background);
-  const quality = qualities.get(request.quality);
+  const format = wordOr(imageFormats, request.outputFormat, "png");
+  const background = wordOr(imageBackgrounds, request.background, "auto");
+  const quality = wordOr(imageQualities, request.quality, "auto");
   const size = readSizeFields(request);
   const wishes = wishesOf(request);
   const faults = [
@@ -67,42 +70,21 @@ export function fromProtoGenerateRequest(request: GenerateRequest): ImageRequest
   };
 }
 
-const formats: ReadonlyMap<ProtoImageFormat, ImageFormat> = new Map([
-  [ProtoImageFormat.UNSPECIFIED, "png"],
-  [ProtoImageFormat.PNG, "png"],
-  [ProtoImageFormat.JPEG, "jpeg"],
-  [ProtoImageFormat.WEBP, "webp"],
-  [ProtoImageFormat.SVG, "svg"],
-]);
-
-const backgrounds: ReadonlyMap<ImageBackground, ImageCall["background"]> = new Map([
-  [ImageBackground.UNSPECIFIED, "auto"],
-  [ImageBackground.AUTO, "auto"],
-  [ImageBackground.TRANSPARENT, "transparent"],
-  [ImageBackground.OPAQUE, "opaque"],
-]);
-
-const qualities: ReadonlyMap<ImageQuality, ImageCall["quality"]> = new Map([
-  [ImageQuality.UNSPECIFIED, "auto"],
-  [ImageQuality.AUTO, "auto"],
-  [ImageQuality.LOW, "low"],
-  [ImageQuality.MEDIUM, "medium"],
-  [ImageQuality.HIGH, "high"],
-]);
-
-const tiers: ReadonlyMap<ImageResolution, Resolution | undefined> = new Map([
-  [ImageResolution.IMAGE_RESOLUTION_UNSPECIFIED, undefined],
-  [ImageResolution.IMAGE_RESOLUTION_512, "512"],
-  [ImageResolution.IMAGE_RESOLUTION_1K, "1K"],
-  [ImageResolution.IMAGE_RESOLUTION_2K, "2K"],
-  [ImageResolution.IMAGE_RESOLUTION_4K, "4K"],
-]);
+/** The word of a value, `unset` where there is none; undefined when it is no value. */
+function wordOr<W extends string>(
+  table: Readonly<Record<W, number>>,
+  value: number,
+  unset: W,
+): W | undefined {
+  return value === 0 ? unset : wordOf(table, value);
+}
 
 function readSizeFields({ aspectRatio, resolution, size }: GenerateRequest): ReturnType<typeof readSize> {
-  if (!tiers.has(resolution)) {
+  const tier = wordOf(imageResolutions, resolution);
+  if (tier === undefined && resolution !== ImageResolution.IMAGE_RESOLUTION_UNSPECIFIED) {
     return { issues: [{ path: "resolution", message: "is not one of the tiers" }], conflict: false };
   }
-  return readSize({ aspectRatio, resolution: tiers.get(resolution), size });
+  return readSize({ aspectRatio, resolution: tier, size });
 }
 
 function textIssues({ model, prompt }: GenerateRequest): Issue[] {

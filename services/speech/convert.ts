@@ -9,14 +9,14 @@ import {
   attributionIssues,
   maxInstructionsCharacters,
   preferenceIssues,
+  speedRange,
 } from "../../lib/generation/request-limits.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { AudioFormat } from "../../providers/contract.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 import type { SynthesisFrame } from "./synthesize.ts";
 
-const minSpeed = 0.25;
-const maxSpeed = 4;
+const { minimum: minSpeed, maximum: maxSpeed } = speedRange;
 
 /** Throws an `invalid_body` DomainError that names every fault by its REST path. */
 export function fromProtoSynthesizeRequest(request: SynthesizeRequest): SpeechRequest {

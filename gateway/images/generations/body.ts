@@ -7,6 +7,7 @@ import {
   type ReferenceImage,
   ReferenceImageSchema,
 } from "../../../gen/media/image/v1/image_pb.ts";
+import { imageBackgrounds, imageFormats, maxReferences } from "../../../lib/limits/image-limits.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import type { FormBody, FormFile } from "../../body/form-body.ts";
 import {
@@ -24,8 +25,6 @@ import {
   enumOf,
   imagesBodySchema,
   imageUrlSchema,
-  protoBackgrounds,
-  protoFormats,
   sizeWords,
   toCommon,
   toReference,
@@ -51,19 +50,18 @@ const protoQualities = {
   hd: ImageQuality.HIGH,
 } as const;
 
-const maxReferences = 16;
 const { model, prompt, n, output_compression, seed } = imagesBodySchema.properties;
 
 const lookFields = {
   model,
   prompt,
-  background: enumOf(protoBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
+  background: enumOf(imageBackgrounds, "Default auto. `transparent` needs output_format png or webp."),
   moderation: Type.Optional(
     stringEnum(["auto", "low"], { description: "Ignored where the provider does not take it." }),
   ),
   n,
   output_compression,
-  output_format: enumOf(protoFormats, "Default png."),
+  output_format: enumOf(imageFormats, "Default png."),
   partial_images: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -216,8 +214,8 @@ function toRequest(
   const { output_compression: outputCompression, safety_identifier: identifier = "" } = fields;
   return create(GenerateRequestSchema, {
     ...toCommon(identifier === "" ? fields : { ...fields, user: identifier }),
-    background: protoBackgrounds[fields.background ?? "auto"],
-    outputFormat: protoFormats[fields.output_format ?? "png"],
+    background: imageBackgrounds[fields.background ?? "auto"],
+    outputFormat: imageFormats[fields.output_format ?? "png"],
     quality: protoQualities[fields.quality ?? "auto"],
     size: fields.size === undefined || fields.size === "auto" ? "" : fields.size,
     partialImages: fields.partial_images ?? 0,

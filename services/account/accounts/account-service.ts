@@ -17,6 +17,7 @@ import {
 } from "../../../lib/identity/authenticate.ts";
 import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
 import type { Strangers } from "../../../lib/identity/stranger.ts";
+import { maxKeyRatePerMinute } from "../../../lib/limits/key-limits.ts";
 import type { Readiness } from "../../../lib/rpc/health.ts";
 import type { RegisterRoutes } from "../../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
@@ -100,7 +101,7 @@ export interface AccountService {
 export function createAccountService(options: AccountServiceOptions): AccountService {
   const { database, log, limits, providerKeys, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
-  const { maxRateLimitPerMinute = 1_000_000 } = limits;
+  const { maxRateLimitPerMinute = maxKeyRatePerMinute } = limits;
   const counters = createMoneyCounters();
   const money = { database, counters, log, clock, ...limits };
   let background: MoneyBackground | undefined;

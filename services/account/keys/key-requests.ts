@@ -5,18 +5,16 @@ import type {
   UpdateKeyRequest,
 } from "../../../gen/media/account/v1/key_pb.ts";
 import { isKeyHash } from "../../../lib/identity/api-key.ts";
+import { keyPage, keyScopes, maxKeyGraceS } from "../../../lib/limits/key-limits.ts";
+import { wordsOf } from "../../../lib/limits/words.ts";
 import { fromProtoKeyKind, fromProtoKeyScope, fromProtoLimitReset } from "../convert.ts";
 import { FieldIssues } from "../field-issues.ts";
 import type { KeyKindName, KeyScopeName } from "../store.ts";
 import type { KeyRotation } from "./key-rotation.ts";
 import type { KeyChange, KeyPage, NewKey } from "./keys.ts";
 
-const maxPageSize = 100;
-const maxOffset = 1_000_000;
 const maxScopes = 16;
-/** 30 days. */
-const maxGraceS = 2_592_000;
-const allScopes: readonly KeyScopeName[] = ["speech", "images"];
+const allScopes: readonly KeyScopeName[] = wordsOf(keyScopes);
 
 /** What a new key may be like. */
 export interface KeyBounds {
@@ -131,17 +129,17 @@ export function fromProtoRotateKeyRequest(request: RotateKeyRequest): KeyRotatio
   const graceS = Number(request.graceS);
   const issues = new FieldIssues();
   checkHash(issues, "hash", request.hash);
-  issues.checkInteger("grace_s", graceS, 0, maxGraceS);
+  issues.checkInteger("grace_s", graceS, 0, maxKeyGraceS);
   issues.throwIfAny();
   return { hash: request.hash, graceS };
 }
 
 /** Reads which keys are asked for. Throws `invalid_body`. */
 export function fromProtoListKeysRequest(request: ListKeysRequest): KeyPage {
-  const { offset, limit = maxPageSize, includeDisabled } = request;
+  const { offset, limit = keyPage.limit.default, includeDisabled } = request;
   const issues = new FieldIssues();
-  issues.checkInteger("offset", offset, 0, maxOffset);
-  issues.checkInteger("limit", limit, 1, maxPageSize);
+  issues.checkInteger("offset", offset, 0, keyPage.maxOffset);
+  issues.checkInteger("limit", limit, 1, keyPage.limit.maximum);
   issues.throwIfAny();
   return { offset, limit, includeDisabled };
 }

@@ -13,6 +13,7 @@ import {
 } from "../../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
 import { principalOf } from "../../../lib/identity/caller.ts";
+import { providerSecret } from "../../../lib/limits/key-limits.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
 import { FieldIssues } from "../field-issues.ts";
 import type { AccountDatabase, ProviderKeyRow } from "../store.ts";
@@ -32,9 +33,7 @@ export interface ProviderKeyOptions {
   readonly providerSlugs: readonly string[];
 }
 
-/** Whatever can stand in a header as a whole. */
-const secretPattern = /^[\x21-\x7e]+$/;
-const maxSecretLength = 4096;
+const secretPattern = new RegExp(providerSecret.pattern);
 
 /** The handlers of ProviderKeyService; each answers for the account of the calling key alone. */
 export function createProviderKeyHandlers(
@@ -90,10 +89,9 @@ function checkUuid(id: string): void {
 
 function checkSecret(issues: FieldIssues, secret: string): void {
   if (secret === "") issues.add("secret", "must not be empty");
-  else if (secret.length > maxSecretLength)
-    issues.add("secret", `must not be longer than ${maxSecretLength} characters`);
-  else if (!secretPattern.test(secret))
-    issues.add("secret", "must be visible ASCII characters without blanks");
+  else if (secret.length > providerSecret.maxLength)
+    issues.add("secret", `must not be longer than ${providerSecret.maxLength} characters`);
+  else if (!secretPattern.test(secret)) issues.add("secret", providerSecret.words);
 }
 
 function toProtoProviderKey(row: ProviderKeyRow): ProviderKey {

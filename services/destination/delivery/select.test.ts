@@ -3,17 +3,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FilterRulesSchema } from "../../../gen/media/destination/v1/destination_pb.ts";
 import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
+import { existenceOperators, numberFields, textFields } from "../../../lib/limits/destination-limits.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
 import { lostEvent, testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import {
-  existenceOperators,
   fromProtoFilterRules,
-  numberFields,
-  numberOperators,
+  numberComparisons,
   type StoredFilterRule,
   type StoredFilterRules,
-  textFields,
-  textOperators,
+  textComparisons,
   toProtoFilterRules,
 } from "../settings/filter-rules.ts";
 import { matches, samplePoint, selects } from "./select.ts";
@@ -42,12 +40,12 @@ const anyRule: fc.Arbitrary<StoredFilterRule> = fc.oneof(
   }),
   fc.record({
     field: fc.constantFrom(...textFields),
-    operator: fc.constantFrom(...textOperators),
+    operator: fc.constantFrom(...textComparisons),
     value: text.filter((value) => value !== ""),
   }),
   fc.record({
     field: fc.constantFrom(...numberFields),
-    operator: fc.constantFrom(...numberOperators),
+    operator: fc.constantFrom(...numberComparisons),
     value: fc.constantFrom(0, 0.5, 1, 1.5, 2, 3, 5, 1e-9),
   }),
 );

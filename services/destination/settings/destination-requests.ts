@@ -3,6 +3,9 @@ import type {
   CreateDestinationRequest,
   UpdateDestinationRequest,
 } from "../../../gen/media/destination/v1/destination_pb.ts";
+import { isKeyHash } from "../../../lib/identity/api-key.ts";
+import { destinationPage, maxKeyHashes, minSamplingRate } from "../../../lib/limits/destination-limits.ts";
+import { nameFault } from "../../../lib/limits/record-name.ts";
 import { DomainError, type Issue } from "../../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../../lib/runtime/uuid.ts";
 import {
@@ -13,14 +16,6 @@ import {
   unknownDestination,
 } from "./destinations.ts";
 import { fromProtoFilterRules } from "./filter-rules.ts";
-
-const maxNameLength = 256;
-const minSamplingRate = 0.0001;
-const maxKeyHashes = 100;
-const defaultPageSize = 50;
-const maxPageSize = 100;
-const maxOffset = 1_000_000_000;
-const keyHashPattern = /^[0-9a-f]{64}$/;
 
 /** Reads what is asked for a new destination, its type and settings aside; what is wrong goes to `issues`. */
 export function fromProtoCreateRequest(
@@ -63,13 +58,8 @@ export function fromProtoUpdateRequest(
 }
 
 function readName(name: string, issues: Issue[]): string {
-  const length = Array.from(name).length;
-  if (name.trim() === "") issues.push({ path: "name", message: "must not be empty" });
-  else if (length > maxNameLength) {
-    issues.push({ path: "name", message: `must not be longer than ${maxNameLength} characters` });
-  } else if (!name.isWellFormed() || /\p{Cc}/u.test(name)) {
-    issues.push({ path: "name", message: "must not contain control characters" });
-  }
+  const message = nameFault(name);
+  if (message !== undefined) issues.push({ path: "name", message });
   return name;
 }
 
@@ -86,7 +76,7 @@ function readKeyHashes({ values }: ApiKeyHashes, issues: Issue[]): string[] {
   if (values.length > maxKeyHashes) issues.push({ path, message: `must not be more than ${maxKeyHashes}` });
   const hashes = values.slice(0, maxKeyHashes).map((value) => value.toLowerCase());
   for (const [index, hash] of hashes.entries()) {
-    if (!keyHashPattern.test(hash)) {
+    if (!isKeyHash(hash)) {
       issues.push({ path: `${path}.${index}`, message: "must be 64 hex characters" });
     }
   }
@@ -99,8 +89,10 @@ interface PageRequest {
 }
 
 /** Reads which page is asked for. Throws `invalid_body`. */
-export function readPage({ offset, limit = defaultPageSize }: PageRequest): Page {
+export function readPage({ offset, limit = destinationPage.limit.default }: PageRequest): Page {
   const issues: Issue[] = [];
+  const { maxOffset } = destinationPage;
+  const { maximum: maxPageSize } = destinationPage.limit;
   if (offset < 0 || offset > maxOffset) {
     issues.push({ path: "offset", message: `must be a whole number from 0 to ${maxOffset}` });
   }

@@ -9,25 +9,21 @@ import {
   type FilterRules,
   FilterRulesSchema,
 } from "../../../gen/media/destination/v1/destination_pb.ts";
+import {
+  equalityOperators,
+  existenceOperators,
+  filterBounds,
+  numberFields,
+  numberOperators,
+  textFields,
+  textOperators,
+} from "../../../lib/limits/destination-limits.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
 
-/** Fields of an event that are texts. */
-export const textFields = ["model", "provider", "session_id", "user_id", "api_key_name"] as const;
-/** Fields of an event that are numbers. */
-export const numberFields = ["total_cost", "total_tokens", "prompt_tokens", "completion_tokens"] as const;
-/** Operators that compare nothing. */
-export const existenceOperators = ["exists", "not_exists"] as const;
-/** Operators on texts. */
-export const textOperators = [
-  "equals",
-  "not_equals",
-  "contains",
-  "not_contains",
-  "starts_with",
-  "ends_with",
-] as const;
-/** Operators on numbers. */
-export const numberOperators = ["equals", "not_equals", "gt", "gte", "lt", "lte"] as const;
+/** All operators on texts that compare. */
+export const textComparisons = [...equalityOperators, ...textOperators] as const;
+/** All operators on numbers that compare. */
+export const numberComparisons = [...equalityOperators, ...numberOperators] as const;
 
 /** A field of texts. */
 export type TextField = (typeof textFields)[number];
@@ -37,10 +33,10 @@ export type NumberField = (typeof numberFields)[number];
 /** One condition, as stored. */
 export type StoredFilterRule =
   | { readonly field: TextField | NumberField; readonly operator: (typeof existenceOperators)[number] }
-  | { readonly field: TextField; readonly operator: (typeof textOperators)[number]; readonly value: string }
+  | { readonly field: TextField; readonly operator: (typeof textComparisons)[number]; readonly value: string }
   | {
       readonly field: NumberField;
-      readonly operator: (typeof numberOperators)[number];
+      readonly operator: (typeof numberComparisons)[number];
       readonly value: number;
     };
 
@@ -56,9 +52,7 @@ export interface StoredFilterRules {
   readonly groups: readonly StoredFilterGroup[];
 }
 
-const maxGroups = 10;
-const maxRules = 20;
-const maxTextLength = 256;
+const { groups: maxGroups, rules: maxRules, textCharacters: maxTextLength } = filterBounds;
 /** Fields that other systems filter by and that no event of ours carries. */
 const absentFields: readonly string[] = ["input", "output", "finish_reason"];
 
@@ -115,8 +109,8 @@ function fieldFault(field: string): string {
 }
 
 function readTextRule(field: TextField, rule: FilterRule, path: string, issues: Issue[]) {
-  const operator = textOperators.find((name) => name === rule.operator);
-  if (operator === undefined) issues.push(operatorFault(path, textOperators));
+  const operator = textComparisons.find((name) => name === rule.operator);
+  if (operator === undefined) issues.push(operatorFault(path, textComparisons));
   const { kind } = rule.value ?? {};
   const value = kind?.case === "stringValue" ? kind.value : "";
   const length = Array.from(value).length;
@@ -127,8 +121,8 @@ function readTextRule(field: TextField, rule: FilterRule, path: string, issues: 
 }
 
 function readNumberRule(field: NumberField, rule: FilterRule, path: string, issues: Issue[]) {
-  const operator = numberOperators.find((name) => name === rule.operator);
-  if (operator === undefined) issues.push(operatorFault(path, numberOperators));
+  const operator = numberComparisons.find((name) => name === rule.operator);
+  if (operator === undefined) issues.push(operatorFault(path, numberComparisons));
   const { kind } = rule.value ?? {};
   const value = kind?.case === "numberValue" ? kind.value : Number.NaN;
   if (!Number.isFinite(value)) issues.push({ path: `${path}.value`, message: "must be a number" });

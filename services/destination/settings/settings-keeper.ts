@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { maxConfigBytes } from "../../../lib/limits/destination-limits.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
 import { SealError, type Sealer } from "../../../lib/secrets/seal.ts";
 import type { Receivers } from "../delivery/receivers.ts";
@@ -14,8 +15,6 @@ export interface SettingsKeeperOptions {
   readonly sealer: Sealer;
   readonly receivers: Pick<Receivers, "findForbidden">;
 }
-
-const maxConfigBytes = 65_536;
 
 type Bound = Pick<DestinationRow, "id" | "account_id">;
 

@@ -106,6 +106,30 @@ describe("a body that would cost far more than it weighs", () => {
   });
 });
 
+test("a text of speech is what it was, however long, with wide letters, and if it begins as a data URL does", async () => {
+  const inputs: string[] = [];
+  await using gateway = await startGatewayServer({
+    authenticate,
+    handlers: {
+      async *synthesize({ input }) {
+        inputs.push(input);
+        yield* [];
+      },
+    },
+  });
+  const sent = [
+    `Data: ${"x".repeat(100_000)}`,
+    `data:image/png;base64,${"AAAA".repeat(30_000)}`,
+    `${"x".repeat(300_000)}語"\n`,
+  ];
+  for (const input of sent) {
+    const body = JSON.stringify({ model: "acme/voice", input });
+    const headers = { authorization: "Bearer sk.one.key", "content-type": "application/json" };
+    await (await fetch(gateway.baseUrl + speechPath, { method: "POST", headers, body })).text();
+  }
+  expect(inputs).toEqual(sent);
+});
+
 describe("room for bodies", () => {
   const settings = { maxBodyBytes: mebibyte, maxInflightBodyBytes: 8 * mebibyte };
 

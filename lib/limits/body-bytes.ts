@@ -14,7 +14,6 @@ export class BodyBytes {
   readonly #starts: number[] = [];
   /** What is left of the block that was made last. */
   #free = noBytes;
-  #madeBytes = 0;
   #size = 0;
 
   get size(): number {
@@ -57,8 +56,8 @@ export class BodyBytes {
   }
 
   #makeBlock(leastBytes: number): void {
-    this.#madeBytes = Math.min(Math.max(2 * this.#madeBytes, leastBytes, firstBlockBytes), maxBlockBytes);
-    this.#free = Buffer.allocUnsafeSlow(this.#madeBytes);
+    const bytes = Math.min(Math.max(this.#size, leastBytes, firstBlockBytes), maxBlockBytes);
+    this.#free = Buffer.allocUnsafeSlow(bytes);
   }
 
   /** Bytes that follow the last ones in memory, too, make one block with them. */

@@ -57,9 +57,10 @@ test("a send that is given up under way rejects at once and lands before the nex
   await sendMessages(bus, topic, [textMessage("k", "first")], AbortSignal.timeout(kafkaPatienceMs));
   await broker.kill();
   const given = new AbortController();
-  const underWay = sendMessages(bus, topic, [textMessage("k", "given up")], given.signal);
+  const underWay = bus.send(topic, [textMessage("k", "given up")], given.signal);
   const next = sendMessages(bus, topic, [textMessage("k", "next")], AbortSignal.timeout(kafkaTimeoutMs));
   const reason = new Error("no time");
+  await new Promise(setImmediate);
   given.abort(reason);
   await expect(underWay).rejects.toBe(reason);
   await broker.restart();

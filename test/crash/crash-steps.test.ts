@@ -137,6 +137,8 @@ test("paused between hold and attempt until the hold is lost: no attempt follows
   expect(await heard(answer)).toMatch(/^error/);
   expect(await heard(speak())).toBe("whole");
   expect(stack.upstream.requests.length).toBe(visits + 1);
+  // An answer waits for the first of Kafka and account.
+  await waitUntil(async () => (await holds()).every(({ state }) => state !== "open"), patience);
   const [lost, later] = (await holds()).toSorted(
     (one, other) => Number(one.revision) - Number(other.revision),
   );

@@ -180,8 +180,9 @@ function serverSettings(durable: boolean): Record<string, string> {
     synchronous_commit: "on",
     fsync: durable ? "on" : "off",
     full_page_writes: durable ? "on" : "off",
-    // Commits that nobody waits for, those of leases, reach the disk later, so that an idle server rests.
+    // So that an idle server rests: every commit waits for the disk itself, and a look at each database costs a process.
     wal_writer_delay: "5s",
+    autovacuum_naptime: "5min",
     bgwriter_delay: "2s",
     bgwriter_lru_maxpages: "1000",
     max_logical_replication_workers: "0",

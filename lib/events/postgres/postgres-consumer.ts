@@ -70,7 +70,7 @@ export class PostgresConsumer implements BusConsumer {
       timeoutMs: ensureTimeoutMs,
       signal: this.#leaving.signal,
     });
-    const lock = await session.lock(this.#ids.groupId);
+    const lock = await session.lock(this.#ids.groupId, this.#leaving.signal);
     this.#isWaiting = lock === undefined;
     if (this.#isAway)
       this.#options.log.info({ topic: consume.topic, group: consume.group }, "the bus is back");
@@ -94,8 +94,7 @@ export class PostgresConsumer implements BusConsumer {
   #tellAway(thrown: unknown): void {
     const { log, consume } = this.#options;
     this.#isWaiting = false;
-    // The first try may come before the connection is made.
-    if (this.#isAway || !this.#pause.failing || this.#leaving.signal.aborted) return;
+    if (this.#isAway || this.#leaving.signal.aborted) return;
     this.#isAway = true;
     log.warn({ err: thrown, topic: consume.topic, group: consume.group }, "the bus is away");
   }

@@ -4,8 +4,11 @@ import {
   type Notifications,
 } from "../../database/notifications.ts";
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../with-limit.ts";
 import { readerLockClass } from "./postgres-groups.ts";
 import { busChannel, type LogEnd } from "./postgres-log.ts";
+
+const connectTimeoutMs = 5000;
 
 /** That a group has no other reader, until the connection ends or it is released. */
 export interface ReaderLock extends ListeningConnection {
@@ -30,7 +33,7 @@ export class PostgresSession {
   /** Groups read by this process: the database lets one session lock the same twice. */
   readonly #groups = new Set<number>();
   #notifications: Notifications | undefined;
-  #connection: ListeningConnection | undefined;
+  #listening = Promise.withResolvers<ListeningConnection>();
 
   constructor(options: { url: string; log: Log }) {
     this.#options = options;
@@ -44,7 +47,10 @@ export class PostgresSession {
       channel: busChannel,
       onNotification: (payload) => this.#hear(payload),
       onListening: (connection) => {
-        this.#connection = connection;
+        this.#listening.resolve(connection);
+        connection.ended.addEventListener("abort", () => {
+          this.#listening = Promise.withResolvers();
+        });
         // Goes before whatever is asked next; a connection on which it fails ends.
         connection.query({ text: keepAlive, values: [] }).catch(() => undefined);
       },
@@ -57,10 +63,9 @@ export class PostgresSession {
     for (const listener of this.#listeners) listener(end);
   }
 
-  /** Undefined when the group has another reader. Throws while there is no connection. */
-  async lock(groupId: number): Promise<ReaderLock | undefined> {
-    const connection = this.#connection;
-    if (connection === undefined || connection.ended.aborted) throw new Error("there is no connection");
+  /** Undefined when the group has another reader. Rejects when there is no connection for a while, and with the signal. */
+  async lock(groupId: number, signal: AbortSignal): Promise<ReaderLock | undefined> {
+    const connection = await withLimit(this.#listening.promise, { timeoutMs: connectTimeoutMs, signal });
     if (this.#groups.has(groupId)) return undefined;
     this.#groups.add(groupId);
     try {

@@ -12,7 +12,7 @@ import { BatchCall } from "../lib/runtime/batch-call.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { accountMigrations } from "../services/account/migrations.ts";
 import { type HoldRequest, reserveCredit } from "../services/account/money/holds.ts";
-import { settleTold } from "../services/account/money/settlements.ts";
+import { settleReported } from "../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables } from "../services/account/store.ts";
 import { spawnOwner } from "../test/support/postgres/owner-process.ts";
 import { temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
@@ -101,7 +101,7 @@ async function measureMoney(
   const settle = await measure(
     events,
     concurrency,
-    caller((items: readonly GenerationEvent[]) => settleTold(settling, items)),
+    caller((items: readonly GenerationEvent[]) => settleReported(settling, items)),
   );
   return { bare, reserve, settle };
 }

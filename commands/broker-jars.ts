@@ -46,7 +46,7 @@ export function javaProgram(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 /**
- * Fetches the archives by Maven unless they are there and fit their sums; tells whether it fetched. Throws
+ * Fetches the archives by Maven unless they are there and fit their sums; returns whether it fetched. Throws
  * BrokerFetchError when Java, Maven or an archive can't be had.
  */
 export function fetchBrokerJars(folder: string, env: NodeJS.ProcessEnv = process.env): boolean {

@@ -17,8 +17,8 @@ export class KeptProcesses {
   /** From its start until `ended` settles. */
   keep(pid: number, ended: Promise<unknown>): void {
     this.#reaper.stdin?.write(`+${pid}\n`);
-    const forget = () => void this.#reaper.stdin?.write(`-${pid}\n`);
-    ended.then(forget, forget);
+    const release = () => void this.#reaper.stdin?.write(`-${pid}\n`);
+    ended.then(release, release);
   }
 
   /** Kills what is still kept. */

@@ -30,7 +30,7 @@ export function pythonProgram(folder: string): string {
   return join(folder, "bin", "python");
 }
 
-/** Installs the packages by pip unless they are there; tells whether it did. Throws PythonFetchError. */
+/** Installs the packages by pip unless they are there; returns whether it did. Throws PythonFetchError. */
 export function fetchPythonClients(folder: string, env: NodeJS.ProcessEnv = process.env): boolean {
   if (existsSync(pythonProgram(folder))) return false;
   const problem = run("python3", ["-c", "import ensurepip, venv"], env);

@@ -69,7 +69,7 @@ test("leaves pruned days alone", async () => {
   );
 });
 
-test("tells how it is used", async () => {
+test("prints how it is used", async () => {
   expect((await rebuild("--help")).out).toContain("--dry-run");
 });
 

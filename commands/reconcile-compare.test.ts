@@ -41,7 +41,7 @@ async function compare(
   return { found: found.map(({ subject, what }) => `${subject}: ${what}`), compared };
 }
 
-test("requests that both sides tell alike do not differ", async () => {
+test("requests that both sides state alike do not differ", async () => {
   const { found, compared } = await compare(
     [
       hold("a"),

@@ -7,7 +7,7 @@ import { reconcileMetrics, writeReconcileMetrics } from "./reconcile-metrics.ts"
 
 const compared = { holds: 5, records: 4, open: 1, unseen: 2 };
 
-test("what was compared and what differs is told", async () => {
+test("what was compared and what differs is exported", async () => {
   const series = parsePrometheusText(await reconcileMetrics(compared, 3, 1_700_000_000_500));
   expect(Object.fromEntries(series.map(({ id, value }) => [id, value]))).toEqual({
     media_gateway_reconcile_differences: 3,

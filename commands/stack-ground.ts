@@ -30,7 +30,7 @@ export interface GroundOptions {
   readonly kept: KeptProcesses;
   /** Gets the end of what was started. */
   readonly teardown: Teardown;
-  /** Told when a part has ended by itself. */
+  /** Called when a part has ended by itself. */
   onFailure(line: string): void;
 }
 

@@ -51,7 +51,7 @@ export async function openBalancers(
 
 /** All processes of a stack. */
 export class StackReplicas {
-  /** Resolves with a line that tells why, when a process has ended that nobody stopped. */
+  /** Resolves with a line that says why, when a process has ended that nobody stopped. */
   readonly failed: Promise<string>;
   readonly #balancers: Readonly<Record<ProcessName, Balancer>>;
   readonly #options: ReplicasOptions;

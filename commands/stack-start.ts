@@ -39,7 +39,7 @@ export interface Stack {
   /** The first account, when this start made it; its keys are stored nowhere. */
   readonly firstAccount: BootstrapResult | undefined;
   readonly replicas: StackReplicas;
-  /** Resolves with a line that tells why, when a part has ended by itself. */
+  /** Resolves with a line that says why, when a part has ended by itself. */
   readonly failed: Promise<string>;
   /** Drains and ends everything in the opposite order of its start. */
   stop(): Promise<void>;

@@ -23,7 +23,7 @@ export interface BalancerOptions {
   readonly patienceMs?: number;
 }
 
-/** A balancer that runs. Replicas are told by their ports, on the same host. */
+/** A balancer that runs. Replicas are named by their ports, on the same host. */
 export interface Balancer {
   readonly port: number;
   add(target: number): void;
@@ -108,7 +108,7 @@ class Replicas {
     return candidates[this.#turn % candidates.length];
   }
 
-  /** Resolves when the condition holds, which is looked at after each change; rejects when told to give up. */
+  /** Resolves when the condition holds, which is looked at after each change; rejects when its signal gives up. */
   until(condition: () => boolean, giveUp?: AbortSignal): Promise<void> {
     const { signal: stopping } = this.#stopping;
     const signal = giveUp === undefined ? stopping : AbortSignal.any([stopping, giveUp]);
@@ -175,7 +175,7 @@ class Pairs {
     void this.#reach(client).then((server) => {
       if (server === undefined) client.resetAndDestroy();
       else if (client.destroyed) server.destroy();
-      else weld(client, server);
+      else pipeBoth(client, server);
     });
   }
 
@@ -221,7 +221,7 @@ class Pairs {
 }
 
 /** What one side sends, ends or breaks off, the other one sees. */
-function weld(client: Socket, server: Socket): void {
+function pipeBoth(client: Socket, server: Socket): void {
   for (const [from, to] of [
     [client, server],
     [server, client],

@@ -198,7 +198,7 @@ export type ImageOutput =
     }
   /** A piece of text from a model that writes markup. */
   | { readonly kind: "text"; readonly phase: "content" | "reasoning" | "draft"; readonly text: string }
-  /** A whole, final image. `mediaType` is the truth about its bytes as far as the upstream tells it. */
+  /** A whole, final image. `mediaType` is the truth about its bytes as far as the upstream states it. */
   | { readonly kind: "image"; readonly bytes: Uint8Array; readonly mediaType: string };
 
 /** An answer that has begun. */

@@ -99,14 +99,14 @@ function describeAnswers(setup: () => ImageProviderSetup): void {
     expect(imagesOf(output)).toHaveLength(severalCall.n);
   });
 
-  test("tells once that its request has been sent, before there is an answer", async () => {
+  test("reports once that its request has been sent, before there is an answer", async () => {
     const { adapter, call, connection } = setup();
-    const told: string[] = [];
-    const { context } = attempt(connection, () => told.push("sent"));
+    const order: string[] = [];
+    const { context } = attempt(connection, () => order.push("sent"));
     const answer = await adapter.generate(call, context);
-    told.push("answered");
+    order.push("answered");
     await Array.fromAsync(answer.output);
-    expect(told).toEqual(["sent", "answered"]);
+    expect(order).toEqual(["sent", "answered"]);
   });
 
   test("ignores settings that it does not know", async () => {

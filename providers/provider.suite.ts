@@ -112,14 +112,14 @@ function describeAnswers(setup: () => SpeechProviderSetup): void {
     expect(totalBytes(chunks)).toBeGreaterThan(0);
   });
 
-  test("tells once that its request has been sent, before there is an answer", async () => {
+  test("reports once that its request has been sent, before there is an answer", async () => {
     const { adapter, call, connection } = setup();
-    const told: string[] = [];
-    const { context } = attempt(connection, () => told.push("sent"));
+    const order: string[] = [];
+    const { context } = attempt(connection, () => order.push("sent"));
     const answer = await adapter.synthesize(call, context);
-    told.push("answered");
+    order.push("answered");
     await readAll(answer);
-    expect(told).toEqual(["sent", "answered"]);
+    expect(order).toEqual(["sent", "answered"]);
   });
 
   test("keeps two calls at the same time apart", async () => {

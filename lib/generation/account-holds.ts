@@ -88,7 +88,7 @@ export class AccountHolds {
     return spanned("hold credit", reservation, span, (due) => this.#reserves.call(due));
   }
 
-  /** Tells how a request ended, until account has answered. Rejects only when the process ends before. */
+  /** Reports how a request ended, until account has answered. Rejects only when the process ends before. */
   settle(event: GenerationEvent, span: Span = silentSpan): Promise<SettleOutcome> {
     return spanned("settle", event, span, (due) => this.#settlements.call(due));
   }

@@ -64,14 +64,14 @@ test("an answer waits for neither longer than it may", async () => {
   expect(store.publisherFigures.pending).toBe(1);
 });
 
-test("an event that neither will ever take is told of", async () => {
+test("an event that neither will ever take is logged", async () => {
   const { store, taken, settled, logged } = scene();
   const stored = store.store(event);
   settled.reject(new Error("closed"));
   taken.reject(new PublishError("too large"));
   expect(await stored).toBe(false);
-  const told = logged.map(({ msg }) => msg);
-  expect(told.sort()).toEqual(["event can't be published and is left out", "event could not be stored"]);
+  const messages = logged.map(({ msg }) => msg);
+  expect(messages.sort()).toEqual(["event can't be published and is left out", "event could not be stored"]);
 });
 
 test("there is no more room when too many wait for account", async () => {

@@ -1,9 +1,9 @@
 /**
  * Where the events of ended requests become durable: on the bus and at account.
  *
- * 1. Both are told at once and each is told again until it has answered; whichever answers first has made the event safe.
+ * 1. Both are sent it at once, and each again until it has answered; whichever answers first has made the event safe.
  * 2. An event that is nowhere safe yet is never dropped; where it is safe at one, the other may be given up: account
- *    publishes what it has not met on the bus, and settles what it meets there.
+ *    publishes what it has not consumed from the bus, and settles what it consumes there.
  * 3. When too much is waiting, `hasRoom` says so, and new requests must be refused.
  */
 import { SettleOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";

@@ -7,7 +7,7 @@ function start(caller = new AbortController()) {
   return { caller, handout };
 }
 
-/** Hands these out, then ends; tells what it has done. */
+/** Hands these out, then ends; records what it has done. */
 function giving({ handout }: ReturnType<typeof start>, frames: readonly string[]) {
   const done: string[] = [];
   const ended = (async () => {
@@ -45,14 +45,14 @@ describe("a handout", () => {
     expect(done).toEqual(["a"]);
   });
 
-  test("tells a failure once, also where nobody waits yet, and then its end", async () => {
+  test("reports a failure once, also where nobody waits yet, and then its end", async () => {
     const { handout } = start();
     handout.fail(new Error("broken"));
     await expect(handout.next()).rejects.toThrow("broken");
     expect(await handout.next()).toMatchObject({ done: true });
   });
 
-  test("tells a failure to whoever waits", async () => {
+  test("reports a failure to whoever waits", async () => {
     const { handout } = start();
     const next = handout.next();
     handout.fail(new Error("broken"));
@@ -76,7 +76,7 @@ describe("a caller who leaves", () => {
     },
   );
 
-  test("is told so while a frame is awaited, or with the next that is asked for", async () => {
+  test("learns it while a frame is awaited, or with the next that is asked for", async () => {
     const one = start();
     const next = one.handout.next();
     one.caller.abort(new Error("the reason"));

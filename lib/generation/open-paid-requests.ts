@@ -22,7 +22,7 @@ export interface OpenPaidRequestsOptions {
   readonly clock?: Clock;
   /** Is shown each event as it is stored, for metrics. */
   readonly onEvent?: ((event: GenerationEvent) => void) | undefined;
-  /** Is told of each reported usage that was not charged as it stands, for metrics. */
+  /** Called with each reported usage that was not charged as it stands, for metrics. */
   readonly onUsageDoubt?: ((doubt: UsageDoubt) => void) | undefined;
   /** Where they are counted while they run; a count of their own unless given. */
   readonly running?: RunningGenerations;

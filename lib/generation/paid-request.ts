@@ -34,7 +34,7 @@ export interface PaidRequests {
   /** What a request costs that an own key serves, percent of its list price. */
   readonly byokFeePercent: number;
   readonly running: Pick<RunningGenerations, "add">;
-  /** Is told of each reported usage that was not charged as it stands, for metrics. */
+  /** Called with each reported usage that was not charged as it stands, for metrics. */
   readonly onUsageDoubt?: ((doubt: UsageDoubt) => void) | undefined;
 }
 
@@ -95,7 +95,7 @@ export class PaidRequest {
     return new PaidRequest(beginning, requests);
   }
 
-  /** Tells how it ended and resolves once its event is safe, or was waited for long enough. Never rejects. */
+  /** Reports how it ended and resolves once its event is safe, or was waited for long enough. Never rejects. */
   end(end: PaidRequestEnd): Promise<void> {
     this.#ended ??= this.#end(end);
     return this.#ended;

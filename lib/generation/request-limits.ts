@@ -24,7 +24,7 @@ export const maxProviders = 32;
 const nul = "\u0000";
 const withoutNul = "must not contain U+0000";
 
-/** What a generation is kept under in usage records and told of to destinations. */
+/** What a generation is kept under in usage records and sent to destinations. */
 export interface AttributionFields {
   readonly user: string;
   readonly sessionId: string;

@@ -49,7 +49,7 @@ test("a call for several requests is part of the first that is recorded, and lin
   expect(heard).toEqual([`00-${traceId}-${spanId}-01`]);
 });
 
-test("a call that no recorded request needs has no span and tells nobody of one", async () => {
+test("a call that no recorded request needs has no span and announces none", async () => {
   const { holds, ended, heard } = scene();
   await holds.reserve(reservation("a"));
   expect(ended()).toEqual([]);

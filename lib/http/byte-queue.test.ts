@@ -84,7 +84,7 @@ describe("a byte queue", () => {
     expect((await queue.next()).done).toBe(true);
   });
 
-  test("tells its source once when the reader leaves early, and not after the end", async () => {
+  test("notifies its source once when the reader leaves early, and not after the end", async () => {
     const early = createQueue(64);
     early.queue.push(Uint8Array.of(1));
     for await (const _ of early.queue) break;

@@ -137,7 +137,7 @@ describe("an image's data URL", () => {
     );
   });
 
-  test("is told from other URLs", () => {
+  test("is distinguished from other URLs", () => {
     for (const text of ["data:image/png;base64,AA==", "DATA:x", " data:x"])
       expect(isDataUrl(text)).toBe(true);
     for (const text of ["https://host/data:x", "database", ""]) expect(isDataUrl(text)).toBe(false);

@@ -44,14 +44,14 @@ describe("the type of an image", () => {
     expect(sniffImageType(bytes)).toBeUndefined();
   });
 
-  test("is told by the bytes of the view, not of what lies around it", () => {
+  test("is recognized by the bytes of the view, not of what lies around it", () => {
     const around = Buffer.concat([text("GIF89a"), text("<svg>"), text("GIF89a")]);
     expect(sniffImageType(around.subarray(6, 11))).toBe("svg");
     expect(sniffImageType(around.subarray(11))).toBe("gif");
     expect(sniffImageType(around.subarray(6, 9))).toBeUndefined();
   });
 
-  test("is told of any bytes without throwing", () => {
+  test("is looked for in any bytes without throwing", () => {
     const starts: [ImageType | undefined, Buffer][] = [
       ["png", Buffer.from("\x89PNG\r\n\x1a\n", "latin1")],
       ["jpeg", Buffer.from("\xff\xd8\xff", "latin1")],

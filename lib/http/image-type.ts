@@ -1,4 +1,4 @@
-/** The media types of the encodings of images that are told apart by their bytes. */
+/** The media types of the encodings of images that are recognized by their bytes. */
 export const mediaTypes = {
   png: "image/png",
   jpeg: "image/jpeg",

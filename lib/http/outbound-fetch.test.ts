@@ -297,24 +297,24 @@ describe("that a request was sent whole", () => {
     ["with a text", "a text"],
     ["with bytes", Buffer.alloc(100_000)],
     ["with pieces", pieces.slice(0, 3)],
-  ])("is told once, before its answer: %s", async ([, body]) => {
-    const told: string[] = [];
+  ])("is reported once, before its answer: %s", async ([, body]) => {
+    const order: string[] = [];
     const { url } = await serve((request, response) => {
       request.resume().on("end", () => response.end("x"));
     });
     const more = {
       method: "POST",
       ...(body === undefined ? {} : { body }),
-      onSent: () => void told.push("sent"),
+      onSent: () => void order.push("sent"),
     } as const;
     const response = await createHttp().request(get(url, more));
-    told.push("answered");
+    order.push("answered");
     await readAll(response);
-    expect(told).toEqual(["sent", "answered"]);
+    expect(order).toEqual(["sent", "answered"]);
   });
 
   test.for(["taken on", "ended from this side"] as const)(
-    "is not told half way: then it is %s",
+    "is not reported half way: then it is %s",
     async (then) => {
       const arrived = Promise.withResolvers<IncomingMessage>();
       const { url, seen } = await serve((request, response) => {
@@ -344,7 +344,7 @@ describe("that a request was sent whole", () => {
     },
   );
 
-  test("is not told where there was no connection", async () => {
+  test("is not reported where there was no connection", async () => {
     const onSent = vi.fn();
     const { url } = await serve(() => undefined);
     for (const resource of opened.splice(0)) await resource.close();

@@ -4,7 +4,7 @@
  * 1. One call is one request on the wire: no retry, no redirect, no decompression.
  * 2. Aborting, cancelling or leaving the body early closes the connection at once; so does every failure.
  * 3. The body ends only where the answer is whole. A successful answer that states neither a length nor chunks is
- *    refused, because its end cannot be told from a break.
+ *    refused, because its end looks like a break.
  * 4. At most `readAheadBytes` wait for a slow reader (and one socket read more); then the socket is not read.
  * 5. Bytes are handed on in the buffers that the socket filled.
  */
@@ -31,7 +31,7 @@ export interface OutboundRequest {
   readonly maxResponseBytes?: number;
   /**
    * Called once when the last byte of the request has been written to the connection; never where none was made. It may
-   * still wait in this machine's buffers then, so what is told as sent may not have arrived, never the other way round.
+   * still wait in this machine's buffers then, so what is reported may not have arrived, never the other way round.
    */
   readonly onSent?: () => void;
 }
@@ -122,7 +122,7 @@ export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundH
   };
 }
 
-/** Of pieces: the client can tell the length of everything else itself. */
+/** Of pieces: the client knows the length of everything else itself. */
 function lengthOf(body: OutboundRequest["body"]): Record<string, string> {
   if (typeof body !== "object" || body instanceof Uint8Array) return {};
   return { "content-length": String(body.reduce((sum, { length }) => sum + length, 0)) };

@@ -20,7 +20,7 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const newline = Uint8Array.of(lineFeed);
 const byteOrderMark = "\u00ef\u00bb\u00bf";
-/** Enough of a line to tell its field: "event: " or a byte order mark and that. */
+/** Enough of a line to know its field: "event: " or a byte order mark and that. */
 const headBytes = 10;
 
 /**

@@ -118,7 +118,7 @@ function blockListOf(cidrs: readonly string[]): BlockList {
 /** Longest URL that is fetched, characters. */
 const maxUrlLength = 8192;
 
-/** A URL that may be asked for, as far as its text tells: http or https, without credentials; else undefined. */
+/** A URL that may be asked for, as far as its text shows: http or https, without credentials; else undefined. */
 export function parseFetchUrl(text: string, base?: URL): URL | undefined {
   if (text.length > maxUrlLength) return undefined;
   const url = URL.parse(text, base?.href);

@@ -35,7 +35,7 @@ export type AccessRule =
 const actingIssuers: readonly Issuer[] = ["gateway"];
 
 const anyKey: AccessRule = { open: "callers", key: "any" };
-/** What the gateway's own document, which needs no key, may tell as well. */
+/** What the gateway's own document, which needs no key, shows as well. */
 const anyKeyOrGateway: AccessRule = { ...anyKey, issuers: ["gateway"] };
 const managementKey: AccessRule = { open: "callers", key: "management" };
 const inferenceKey = (scope: KeyScope): AccessRule => ({ open: "callers", key: "inference", scope });

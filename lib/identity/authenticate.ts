@@ -11,7 +11,7 @@ import { hashApiKey, isApiKey } from "./api-key.ts";
 import type { Stranger } from "./stranger.ts";
 
 /*
- * Owns what a process remembers of the keys it has met.
+ * Owns what a process caches of the keys it has seen.
  * 1. A principal is used for at most `ttlMs` from when it was asked for, so that disabling a key holds everywhere by then.
  * 2. A refusal is remembered shortly and apart, so that bad keys neither reach the account service each time nor push
  *    good ones out.

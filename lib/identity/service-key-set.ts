@@ -10,7 +10,7 @@ import { isPublicServiceJwk, parseJson } from "./service-key.ts";
  * Owns the public keys that tokens are checked with, as they stand in SERVICE_JWKS_FILE.
  * 1. The file is looked at no more often than once an interval, and read only when it is another one than before.
  * 2. A file that can't be used changes nothing: the keys read before stay, and the log says why, once a file.
- * 3. `version` grows with every set of keys, so that what was concluded from an older one can be forgotten.
+ * 3. `version` grows with every set of keys, so that what was concluded from an older one can be evicted.
  */
 
 /** A public key and the only issuer that it may vouch for. */

@@ -93,7 +93,7 @@ describe("a token", () => {
     await expect(fresh(remembered, "speech")).rejects.toMatchObject({ reason: ErrorReason.KEY_EXPIRED });
   });
 
-  test("is forgotten when its key leaves the set", async () => {
+  test("is evicted when its key leaves the set", async () => {
     const token = await (await signer("gateway")).sign("speech");
     await verify(token, "speech");
     keySet.keys.delete(jwkOf("gateway").kid);

@@ -94,7 +94,7 @@ function speechAt(place: (typeof places)[number]) {
   return createClient(SpeechService, transportTo(place));
 }
 
-/** Reads an answer to its end, telling of its first frame. */
+/** Reads an answer to its end, announcing its first frame. */
 async function readAll(frames: AsyncIterable<unknown>, onFrame: () => void = () => undefined): Promise<void> {
   for await (const _ of frames) onFrame();
 }
@@ -159,7 +159,7 @@ describe.for(places)("a direct call over %s", (place) => {
 });
 
 describe("the limit a minute of direct calls", () => {
-  test("is the key's own, and told with when to come again", async () => {
+  test("is the key's own, and answered with when to come again", async () => {
     limiter = new LocalLimiter({ limits: { perMinute: 1, maxInFlight: 64 } });
     caller = { kind: "key", principal: { ...principal, rateLimitPerMinute: 3 } };
     const speech = speechAt("gRPC");

@@ -17,13 +17,13 @@ export interface RequestLimiter {
    */
   enter(request: LimitedRequest, id: string | undefined, signal?: AbortSignal): Promise<Admission>;
   /** What is known of the store that processes share; undefined where nothing is shared. */
-  readonly sharing?: SharingFigures;
+  readonly sharing?: SharingCounts;
   /** Lets go of connections and timers. What is admitted afterwards counts in this process alone. */
   close(): Promise<void>;
 }
 
 /** How it stands with what processes share. */
-export interface SharingFigures {
+export interface SharingCounts {
   /** Whether it is away now. */
   readonly away: boolean;
   /** How often it went away since the start: it answered too slowly, or it could not be reached. */

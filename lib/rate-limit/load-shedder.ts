@@ -33,7 +33,7 @@ interface Waiting {
   readonly admitted: () => void;
 }
 
-/** The least and the most that a refused caller is told to wait, milliseconds. */
+/** The least and the most of a Retry-After, milliseconds. */
 const [leastRetryMs, mostRetryMs] = [1000, 3000];
 
 /** Lets in what the process can carry. */

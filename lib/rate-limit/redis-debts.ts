@@ -2,7 +2,7 @@ import type { LimitedRequest } from "./limiter.ts";
 import type { LocalCounts, WindowKind } from "./local-counts.ts";
 import { accountWindowKey, windowKey } from "./redis-scripts.ts";
 
-/** Requests of one window that Redis was not told of. */
+/** Requests of one window that were not reported to Redis. */
 export interface Debt {
   /** Of the window's counter in Redis. */
   readonly key: string;
@@ -35,14 +35,14 @@ export class RedisDebts {
 
   /** All there are; they are none from then on. */
   take(): readonly Debt[] {
-    this.forgetEnded();
+    this.dropEnded();
     const debts = [...this.#debts.values()];
     this.#debts = new Map();
     return debts;
   }
 
-  /** Forgets what no window counts any more. */
-  forgetEnded(): void {
+  /** Drops what no window counts any more. */
+  dropEnded(): void {
     for (const [key, { kind, name, endsMs }] of this.#debts) {
       if (this.#local.endsMs(kind, name) !== endsMs) this.#debts.delete(key);
     }

@@ -11,8 +11,8 @@
  *    process that died, end by themselves, and with the last of them the request is in flight no more.
  * 4. A lease is given back on the connection that asked for it, behind its question; so one that is taken after its
  *    request has stopped to wait does not stay.
- * 5. When Redis is back, also empty, it is told at once of all requests that are in flight.
- * 6. What was admitted alone is owed (redis-debts.ts): Redis is told of it before it is asked again, and with each
+ * 5. When Redis is back, also empty, all requests that are in flight are added to it at once.
+ * 6. What was admitted alone is owed (redis-debts.ts): it is reported to Redis before Redis is asked again, and with each
  *    probe that it answers too slowly, and this process learns what the others have admitted. So processes that count
  *    alone since Redis is slow go beyond a limit by what they admit between two probes.
  * 7. Going away and coming back is logged once each.
@@ -31,7 +31,7 @@ import {
   type RequestLimits,
   rateWindowMs,
   refusalError,
-  type SharingFigures,
+  type SharingCounts,
   throwIfGone,
 } from "./limiter.ts";
 import { LocalCounts } from "./local-counts.ts";
@@ -105,7 +105,7 @@ export class RedisLimiter implements RequestLimiter {
     return limiter;
   }
 
-  get sharing(): SharingFigures {
+  get sharing(): SharingCounts {
     return { away: this.#away, left: { ...this.#left }, decidedAlone: this.#decidedAlone };
   }
 
@@ -161,7 +161,7 @@ export class RedisLimiter implements RequestLimiter {
     throw refusalError(refusal);
   }
 
-  /** Redis was not told of a request, unless it has counted it and only said so too late. */
+  /** A request was not reported to Redis, unless it was counted there and the answer came too late. */
   #owe(request: LimitedRequest, late: Promise<RedisAnswer> | undefined): void {
     this.#debts.owe(request);
     const counted = (answer: RedisAnswer) => {
@@ -209,7 +209,7 @@ export class RedisLimiter implements RequestLimiter {
       if (!(await this.#pause(this.#options.probeIntervalMs))) return;
       const failure = await this.#probe();
       if (failure === undefined || failure === "slow") await this.#tellOwed();
-      else this.#debts.forgetEnded();
+      else this.#debts.dropEnded();
       if (failure === undefined) break;
     }
     if (this.#closing.signal.aborted) return;
@@ -235,15 +235,15 @@ export class RedisLimiter implements RequestLimiter {
     }
   }
 
-  /** Tells Redis what was admitted alone, and learns what all have. What fails may have been told: it is not repeated. */
+  /** Reports what was admitted alone, and reads what all have. What fails may have arrived: it is not repeated. */
   async #tellOwed(): Promise<void> {
     const { clock, probeTimeoutMs } = this.#options;
     if (!this.#redis.ready) return;
-    const told = this.#debts.take().map(async ({ key, kind, name, count, endsMs }) => {
+    const reports = this.#debts.take().map(async ({ key, kind, name, count, endsMs }) => {
       const { begun, leftMs } = await this.#redis.owe(key, count, Math.ceil(endsMs - clock.monotonicMs()));
       this.#local.learn(kind, name, begun, leftMs);
     });
-    await within(probeTimeoutMs, Promise.allSettled(told));
+    await within(probeTimeoutMs, Promise.allSettled(reports));
   }
 
   async #keepLeases(): Promise<void> {

@@ -94,7 +94,7 @@ describe("a Redis that is killed", () => {
     expect(logged()).toEqual([expect.stringMatching(/^redis is away: .* \(\w+\)$/)]);
   });
 
-  test("is used again once it is back, and told what is in flight", async () => {
+  test("is used again once it is back, and learns what is in flight", async () => {
     await using setting = await start({ limits: { maxInFlight: 10 } });
     const { redis, limiter, logged, leases } = setting;
     const before = await admitAtOnce([limiter], 3, { bucket });
@@ -217,7 +217,7 @@ describe("a Redis that is slow", () => {
     expect(first.limiter.sharing.decidedAlone).toBeGreaterThanOrEqual(6);
   });
 
-  test("tells each process what the others admit, while it stays slow", async () => {
+  test("shares with each process what the others admit, while it stays slow", async () => {
     await using redis = await startRedis();
     await using proxy = await startStallingProxy(Number(new URL(redis.url).port));
     const limits = { perMinute: 10 };
@@ -234,7 +234,7 @@ describe("a Redis that is slow", () => {
     expect((await admitAtOnce(both, 20, { bucket })).admissions.length).toBe(0);
   });
 
-  test("that refuses too late what was let in is told of it, and so is this process", async () => {
+  test("that refuses too late what was let in counts it, and so does this process", async () => {
     await using redis = await startRedis();
     await using proxy = await startStallingProxy(Number(new URL(redis.url).port));
     const limits = { perMinute: 10 };

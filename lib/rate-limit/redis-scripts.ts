@@ -68,7 +68,7 @@ const nowMs = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 /** KEYS 1 and 2 are leases and holders. */
-const forgetEnded = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+const dropEnded = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)`;
 
 const expireLeases = (leaseMs: string) => `redis.call('PEXPIRE', KEYS[1], ${leaseMs})
@@ -102,7 +102,7 @@ if ofAccount > 0 and tonumber(begun[2] or 0) >= ofAccount then
 end
 if waitMs > 0 then return waitMs end
 ${nowMs}
-${forgetEnded}
+${dropEnded}
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return -1 end
 if redis.call('INCR', KEYS[3]) == 1 then redis.call('PEXPIRE', KEYS[3], ARGV[5]) end
 if ofAccount > 0 and redis.call('INCR', KEYS[4]) == 1 then redis.call('PEXPIRE', KEYS[4], ARGV[5]) end
@@ -126,7 +126,7 @@ ${hold}`,
 /** Joins a request in flight, or takes a place for it. Replies as `take` does. */
 export const enterScript = defineScript({
   SCRIPT: `${nowMs}
-${forgetEnded}
+${dropEnded}
 if not redis.call('ZSCORE', KEYS[1], ARGV[3]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return -1 end
 ${hold}`,
   NUMBER_OF_KEYS: 2,
@@ -151,7 +151,7 @@ return 0`,
 /** Lets leases of one bucket last `leaseMs` from now, also those that Redis does not know. */
 export const renewScript = defineScript({
   SCRIPT: `${nowMs}
-${forgetEnded}
+${dropEnded}
 for i = 2, #ARGV, 2 do
   redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[i])
   redis.call('ZADD', KEYS[2], now + ARGV[1], ARGV[i] .. ' ' .. ARGV[i + 1])

@@ -46,7 +46,7 @@ export interface SpeechCapabilities {
   readonly maxInputCharacters: number;
   /** Undefined: the upstream has no control of speed. */
   readonly speed: { readonly min: number; readonly max: number } | undefined;
-  /** Whether it can be told in words how to speak. */
+  /** Whether it takes instructions on how to speak, in words. */
   readonly instructions: boolean;
 }
 

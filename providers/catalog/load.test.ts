@@ -136,8 +136,8 @@ test("an entry becomes a model and its endpoint", async () => {
 });
 
 test("an entry may say that its vendor bills no cancelled work, and that it takes instructions", async () => {
-  const told = { ...endpoint, cancel: "free", speech: { ...endpoint.speech, instructions: true } };
-  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [told] } });
+  const instructed = { ...endpoint, cancel: "free", speech: { ...endpoint.speech, instructions: true } };
+  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [instructed] } });
   const [only] = catalog.speechModel("acme/one")?.endpoints ?? [];
   expect(only).toMatchObject({ cancel: "free", speech: { instructions: true } });
   const odd = { "acme.yaml": { ...acme, endpoints: [{ ...endpoint, cancel: "cheap" }] } };

@@ -59,13 +59,13 @@ export function createLocalProvider(options: LocalProviderOptions = {}): LocalPr
     image: createImageAdapter({ pool: imagePool, maxWaiting: maxWaitingImages, randomSeed }),
     pool,
     imagePool,
-    enginePools: () => [figuresOf("speech", pool), figuresOf("image", imagePool)],
+    enginePools: () => [countsOf("speech", pool), countsOf("image", imagePool)],
     close: async () => {
       await Promise.all([pool.close(), imagePool.close()]);
     },
   };
 }
 
-function figuresOf(name: string, { running, waiting, completed }: Omit<EnginePool, "name">): EnginePool {
+function countsOf(name: string, { running, waiting, completed }: Omit<EnginePool, "name">): EnginePool {
   return { name, running, waiting, completed };
 }

@@ -160,7 +160,7 @@ class PaintedImages implements AsyncIterable<ImageOutput> {
     const { done, value: task } = this.#tasks.next();
     if (done) return undefined;
     const result = this.#pool.run(task, this.#stop.signal);
-    // It may fail while nobody waits for it; the consumer is told when it comes to it.
+    // It may fail while nobody waits for it; the consumer gets the error when it comes to it.
     result.catch(() => undefined);
     return { task, result };
   }

@@ -104,7 +104,7 @@ class SpokenText implements AsyncIterable<Uint8Array> {
     const { done, value: text } = this.#texts.next();
     if (done) return undefined;
     const audio = this.#pool.run({ text, ...this.#manner }, this.#stop.signal);
-    // It may fail while nobody waits for it; the consumer is told when it comes to it.
+    // It may fail while nobody waits for it; the consumer gets the error when it comes to it.
     audio.catch(() => undefined);
     return audio;
   }

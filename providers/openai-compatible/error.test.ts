@@ -55,13 +55,13 @@ describe("an answer with an error", () => {
     ],
     ["a page", "<html>No.</html>", "<html>No.</html>"],
     ["a list", [1], "[1]"],
-  ])("tells the log what the upstream said: %s", async ([, body, cause]) => {
+  ])("logs what the upstream said: %s", async ([, body, cause]) => {
     const failure = await errorFromAnswer(answer(400, body), 0, [key, prompt]);
     expect(failure.cause).toBe(cause);
     expect(failure.message).toBe("The upstream answered with status 400.");
   });
 
-  test("tells neither the key nor the caller's text, and not too much", async () => {
+  test("logs neither the key nor the caller's text, and not too much", async () => {
     const message = `Wrong key ${key} for: ${prompt} ${"x".repeat(5_000)}`;
     const failure = await errorFromAnswer(answer(401, { error: { message } }), 0, [key, prompt, ""]);
     const cause = String(failure.cause);

@@ -116,7 +116,7 @@ function parseErrorBody(body: string): ErrorDetails {
   return { code: "", type: "", text: body };
 }
 
-/** The error object, bare or under `error`; a list of faults (`detail`) is told by place and message, without its input. */
+/** The error object, bare or under `error`; a list of faults (`detail`) is given by place and message. */
 function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
   const error = isRecord(body.error) ? body.error : body;
   const faults = Array.isArray(body.detail) ? body.detail.filter(isRecord) : [];

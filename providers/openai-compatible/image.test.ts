@@ -289,15 +289,15 @@ describe.for(shapes)("an image as %s", ([shape, call]) => {
     [429, "rate_limit_exceeded", "overloaded"],
     [429, "insufficient_quota", "credentials"],
     [500, null, "upstream"],
-  ] as const)("tells what %i %s means, and neither key nor prompt", async ([status, code, kind]) => {
+  ] as const)("says what %i %s means, and neither key nor prompt", async ([status, code, kind]) => {
     const message = `${apiKey} may not draw: ${call.prompt}`;
     const type = "image_generation_user_error";
     upstream.next({ kind: "error", status, code, type, message, headers: { "retry-after": "2" } });
     const error = await failure(call);
     expect(error).toMatchObject({ name: "ProviderError", kind, status, retryAfterMs: 2_000 });
-    const { message: told, cause } = error as Error;
-    expect(`${told} ${cause}`).toContain("[removed] may not draw: [removed]");
-    expect(told).toBe(`The upstream answered with status ${status}.`);
+    const { message: publicMessage, cause } = error as Error;
+    expect(`${publicMessage} ${cause}`).toContain("[removed] may not draw: [removed]");
+    expect(publicMessage).toBe(`The upstream answered with status ${status}.`);
   });
 });
 
@@ -336,7 +336,7 @@ describe("images as JSON", () => {
     expect(answer.usage()).toBeUndefined();
   });
 
-  test("are told from an error that came as a success", async () => {
+  test("are distinguished from an error that came as a success", async () => {
     upstream.next(plain("application/json", '{"error":{"code":"moderation_blocked","message":"No."}}'));
     expect(await failure(jsonCall)).toMatchObject({
       kind: "content_policy",
@@ -358,7 +358,7 @@ describe("images as JSON", () => {
     });
   });
 
-  test("tells the tokens of references and texts apart", async () => {
+  test("reports the tokens of references and texts apart", async () => {
     const references: ReferenceImage[] = [{ bytes: await expected(0), mediaType: "image/png" }];
     const usage = {
       input_tokens: 310,

@@ -1,5 +1,5 @@
 /**
- * OpenAI's "create image" and "create image edit" as many upstreams speak them. The answer's content type tells its shape:
+ * OpenAI's "create image" and "create image edit" as many upstreams speak them. The answer's content type decides its shape:
  * one JSON text, or events with previews before each image.
  *
  * 1. With references it is an edit, sent as a form whose parts are the references' own bytes.
@@ -217,7 +217,7 @@ function toImage({ b64_json: bytes }: Readonly<Record<string, unknown>>): ImageO
   return { kind: "image", bytes, mediaType: mediaTypes[type] };
 }
 
-/** Output that is not told apart is the image: these models speak in images. */
+/** Output that is not itemized is the image: these models speak in images. */
 function parseUsage(usage: unknown): TokenUsage | undefined {
   if (!isRecord(usage)) return undefined;
   const input = isRecord(usage.input_tokens_details) ? usage.input_tokens_details : {};

@@ -261,7 +261,7 @@ describe("speech as events", () => {
   const delta = '{"type":"speech.audio.delta","audio":"QUI="}';
   const done = '{"type":"speech.audio.done"}';
 
-  test("tells the tokens once the audio has ended", async () => {
+  test("reports the tokens once the audio has ended", async () => {
     upstream.next(audio({ usage: { input_tokens: 7, output_tokens: 90, total_tokens: 97 } }));
     const answer = await synthesize(eventCall);
     expect(answer.usage()).toBeUndefined();

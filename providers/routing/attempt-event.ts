@@ -9,7 +9,7 @@ import { wordOfReason } from "../../lib/runtime/error-code.ts";
 import type { TokenUsage } from "../contract.ts";
 import type { AttemptRecord } from "./attempt.ts";
 
-/** An attempt as usage events tell it. */
+/** An attempt as usage events record it. */
 export function toProtoAttempt(record: AttemptRecord): Attempt {
   const { endpoint, outcome, reason, providerStatus, startedAtMs, firstOutputMs, durationMs } = record;
   return create(AttemptSchema, {

@@ -8,7 +8,7 @@ import type { AttemptEnd, AttemptEndpoint, AttemptRecord } from "./attempt.ts";
 type Tried = AttemptRecord<AttemptEndpoint & Pick<Endpoint, "permaslug">>;
 
 /**
- * The spans of one request's attempts, each from its sending to its end. They stay here: vendors are not told of our
+ * The spans of one request's attempts, each from its sending to its end. They stay here: vendors do not learn of our
  * traces, which say nothing to them and would let them link the requests of one caller.
  */
 export class AttemptSpans {

@@ -81,17 +81,17 @@ class Scene {
     if (typeof behaviour === "object" && "rests" in behaviour) {
       return { admitted: false, retryAfterMs: behaviour.rests };
     }
-    let told = false;
-    const tell = (word: string) => {
-      if (!told) this.events.push(`health ${id} ${word}`);
-      told = true;
+    let reported = false;
+    const report = (word: string) => {
+      if (!reported) this.events.push(`health ${id} ${word}`);
+      reported = true;
     };
     return {
       admitted: true,
       attempt: {
-        succeeded: async () => tell("succeeded"),
-        failed: async ({ kind }) => tell(kind),
-        givenUp: () => tell("given up"),
+        succeeded: async () => report("succeeded"),
+        failed: async ({ kind }) => report(kind),
+        givenUp: () => report("given up"),
       },
     };
   }
@@ -212,7 +212,7 @@ describe("what comes late", () => {
     }
   });
 
-  test("is forgotten when it is an error", async () => {
+  test("is dropped when it is an error", async () => {
     const scene = new Scene({ a: "hangs" });
     const late = Promise.withResolvers<string>();
     const failing = scene.failure({ attempt: () => late.promise });
@@ -247,7 +247,7 @@ describe("a caller that goes away", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("while a failure is on its way is told that failure, and nobody else is tried", async () => {
+  test("while a failure is on its way is answered with that failure, and nobody else is tried", async () => {
     const scene = new Scene({ a: "hangs", b: "speaks" });
     const error = await scene.failure({
       onAttempt: () => scene.controller.abort(),
@@ -258,7 +258,7 @@ describe("a caller that goes away", () => {
   });
 });
 
-describe("an attempt tells that it was sent", () => {
+describe("an attempt reports that it was sent", () => {
   test("once, when its adapter says so, and its record says it too", async () => {
     const scene = new Scene({ a: "hangs" });
     const sent: string[] = [];
@@ -357,7 +357,7 @@ describe("when all have failed the reason is", () => {
     expect((await scene.failure()).reason).toBe(reason);
   });
 
-  test("told with every attempt, and with none of the upstream's words", async () => {
+  test("reported with every attempt, and with none of the upstream's words", async () => {
     const error = await new Scene({ a: "upstream", b: "bad_answer" }).failure();
     expect(error.attempts).toEqual([
       { providerName: "A", endpointId: "a", providerStatus: 418, reason: ErrorReason.PROVIDER_FAILED },
@@ -367,7 +367,7 @@ describe("when all have failed the reason is", () => {
     expect(error.cause).toBeInstanceOf(ProviderError);
   });
 
-  test("told with the shortest wait for an overload, and with none otherwise", async () => {
+  test("answered with the shortest wait for an overload, and with none otherwise", async () => {
     const busy = { throws: new ProviderError("overloaded", "busy", { retryAfterMs: 700 }) };
     expect((await new Scene({ a: busy, b: { rests: 900 } }).failure()).retryAfterMs).toBe(700);
     expect((await new Scene({ a: { rests: 900 }, b: { rests: 300 } }).failure()).retryAfterMs).toBe(300);

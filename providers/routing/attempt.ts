@@ -6,8 +6,8 @@
  * 3. An attempt that lost (failed, too slow, ended by `signal`) has its signal aborted, and is not waited for. If its
  *    value comes all the same it is discarded; if it throws later nobody hears of it.
  * 4. The winner's signal stays tied to `signal`: it outlives this call.
- * 5. Each admitted attempt tells the endpoint's health once how it ended; giving up says nothing about the endpoint.
- * 6. What an upstream came to is told as that, also where the caller left meanwhile and so no other is tried.
+ * 5. Each admitted attempt reports once to the endpoint's health how it ended; giving up says nothing about it.
+ * 6. What an upstream came to is answered as that, also where the caller left meanwhile and so no other is tried.
  */
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
@@ -19,10 +19,10 @@ import { type Candidate, healthIdOf, speaksForEndpoint } from "./candidate.ts";
 import type { AdmittedAttempt, EndpointHealth } from "./endpoint-health.ts";
 import { firstOutput } from "./first-output.ts";
 
-/** What must be known of an endpoint to try it and to tell of it. */
+/** What must be known of an endpoint to try it and to record it. */
 export type AttemptEndpoint = Candidate<Pick<Endpoint, "id" | "providerSlug" | "providerName">>;
 
-/** One try at one endpoint, as usage records tell it. */
+/** One try at one endpoint, as usage records have it. */
 export interface AttemptRecord<E extends AttemptEndpoint = AttemptEndpoint> {
   readonly endpoint: E;
   /** When it was sent: wall clock, Unix milliseconds. */
@@ -82,7 +82,7 @@ export interface AttemptsResult<E extends AttemptEndpoint, T> {
 
 /**
  * Tries candidates until one has its first output. Throws DomainError: `cancelled` when the caller went away,
- * `timed_out` when the deadline passed, otherwise the most telling reason of the attempts, which it names.
+ * `timed_out` when the deadline passed, otherwise the most specific reason of the attempts, which it names.
  */
 export async function runAttempts<E extends AttemptEndpoint, T>(
   options: AttemptsOptions<E, T>,
@@ -214,13 +214,13 @@ function stopped(reason: ErrorReason, records: readonly AttemptRecord[]): Domain
 
 function allFailed(records: readonly AttemptRecord[], waitsMs: readonly number[]): DomainError {
   const overloaded = ErrorReason.PROVIDER_OVERLOADED;
-  // An overload is told only when nothing else went wrong: any other failure says more.
-  const telling = records.findLast(({ reason }) => reason !== overloaded) ?? records.at(-1);
-  const reason = telling?.reason ?? overloaded;
+  // An overload is the answer only when nothing else went wrong: any other failure says more.
+  const decisive = records.findLast(({ reason }) => reason !== overloaded) ?? records.at(-1);
+  const reason = decisive?.reason ?? overloaded;
   const knownWaitsMs = [...waitsMs, ...records.flatMap(({ error }) => retryAfterOf(error))];
   return new DomainError(reason, sentenceOfReason(reason), {
     attempts: records.map(toAttemptFailure),
-    ...(telling === undefined ? {} : { cause: telling.error }),
+    ...(decisive === undefined ? {} : { cause: decisive.error }),
     ...(reason === overloaded && knownWaitsMs.length > 0 ? { retryAfterMs: Math.min(...knownWaitsMs) } : {}),
   });
 }
@@ -229,7 +229,7 @@ function retryAfterOf(error: unknown): readonly number[] {
   return error instanceof ProviderError && error.retryAfterMs !== undefined ? [error.retryAfterMs] : [];
 }
 
-/** An attempt as errors tell callers of it. */
+/** An attempt as errors show it to callers. */
 export function toAttemptFailure({ endpoint, providerStatus, reason }: AttemptRecord): AttemptFailure {
   return {
     providerName: endpoint.providerName,
@@ -240,7 +240,7 @@ export function toAttemptFailure({ endpoint, providerStatus, reason }: AttemptRe
 }
 
 const reasonByKind: Readonly<Record<ProviderErrorKind, ErrorReason>> = {
-  // The catalogue let the request pass, so the caller can't be told what to change: the provider's failure.
+  // The catalogue let the request pass, so there is nothing for the caller to change: the provider's failure.
   invalid_request: ErrorReason.PROVIDER_FAILED,
   nothing_to_speak: ErrorReason.NOTHING_TO_SPEAK,
   content_policy: ErrorReason.CONTENT_POLICY,

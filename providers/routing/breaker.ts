@@ -28,7 +28,7 @@ export type BreakerAdmission =
   | { readonly admitted: true; readonly pass: BreakerPass }
   | { readonly admitted: false; readonly retryAfterMs: number };
 
-/** What one admitted attempt tells its breaker: one of the three, once; later words are ignored. */
+/** What one admitted attempt reports to its breaker: one of the three, once; later reports are ignored. */
 export interface BreakerPass {
   succeeded(): Promise<void>;
   failed(): Promise<void>;
@@ -72,20 +72,20 @@ export class Breaker {
 
   /** Counts a failure that came after its attempt had counted as a success. */
   async countFailure(): Promise<void> {
-    await this.#tell(new Error("the endpoint failed"));
+    await this.#report(new Error("the endpoint failed"));
   }
 
   #pass(isTrial: boolean): BreakerPass {
-    let told = false;
+    let reported = false;
     const once = (): boolean => {
-      if (told) return false;
-      told = true;
+      if (reported) return false;
+      reported = true;
       if (isTrial) this.#trialRuns = false;
       return true;
     };
     return {
       succeeded: async () => {
-        if (once()) await this.#tell();
+        if (once()) await this.#report();
       },
       failed: async () => {
         if (once()) await this.countFailure();
@@ -97,7 +97,7 @@ export class Breaker {
   }
 
   /** cockatiel learns outcomes by running something that ends so; while open it refuses, which loses nothing. */
-  async #tell(failure?: Error): Promise<void> {
+  async #report(failure?: Error): Promise<void> {
     const ended = this.#policy.execute(() => {
       if (failure !== undefined) throw failure;
     });

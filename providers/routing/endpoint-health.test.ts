@@ -40,7 +40,7 @@ describe("EndpointHealth", () => {
     expect(health.read("two").firstOutputMs).toBeUndefined();
   });
 
-  test("forgets an average that no sample renews, and begins anew", async () => {
+  test("drops an average that no sample renews, and begins anew", async () => {
     const { health, enter, pass } = observed();
     await enter().succeeded(100);
     pass(600_000);

@@ -17,7 +17,7 @@ export type Admission =
   | { readonly admitted: true; readonly attempt: AdmittedAttempt }
   | { readonly admitted: false; readonly retryAfterMs: number };
 
-/** What an admitted attempt must tell: one of the three, once; later words are ignored. */
+/** What an admitted attempt must report: one of the three, once; later reports are ignored. */
 export interface AdmittedAttempt {
   /** Its first output is there. */
   succeeded(firstOutputMs: number): Promise<void>;
@@ -35,8 +35,8 @@ export interface EndpointHealthOptions {
 
 /** Weight of a new sample. */
 const newWeight = 0.2;
-/** After so long without a sample an average is forgotten, milliseconds. */
-const forgetAfterMs = 600_000;
+/** After so long without a sample an average expires, milliseconds. */
+const expiresAfterMs = 600_000;
 
 /**
  * What this process has lately seen of each endpoint: its breaker and moving averages of its speed. In memory alone;
@@ -112,7 +112,7 @@ interface Observed {
   readonly unitsPerSecond: MovingAverage;
 }
 
-/** An exponentially weighted average that is forgotten when no sample renews it. */
+/** An exponentially weighted average that expires when no sample renews it. */
 class MovingAverage {
   #value: number | undefined;
   #addedAtMs = 0;
@@ -124,6 +124,6 @@ class MovingAverage {
   }
 
   read(nowMs: number): number | undefined {
-    return nowMs - this.#addedAtMs > forgetAfterMs ? undefined : this.#value;
+    return nowMs - this.#addedAtMs > expiresAfterMs ? undefined : this.#value;
   }
 }

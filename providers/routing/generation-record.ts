@@ -49,14 +49,14 @@ export class GenerationRecord<E extends Endpoint> {
     this.#spans.attempted(record);
   }
 
-  /** All attempts as they ended, in place of what was told before. */
+  /** All attempts as they ended, in place of what was reported before. */
   allEnded(attempts: readonly AttemptRecord<Candidate<E>>[]): void {
     this.#attempts = attempts;
     const last = attempts.at(-1);
     if (last !== undefined) this.#spans.ended(last);
   }
 
-  /** Where the winner tells the tokens used; asked however it ends. */
+  /** Where the winner reports the tokens used; asked however it ends. */
   reportsUsageBy(usage: () => TokenUsage | undefined): void {
     this.#usage = usage;
   }

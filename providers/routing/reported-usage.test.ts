@@ -44,11 +44,11 @@ describe("a charge by a report", () => {
     );
   });
 
-  test("tells of counts alone", () => {
+  test("records counts alone", () => {
     fc.assert(
       fc.property(anyUsage, bound, (usage, most) => {
-        const told = Object.values(chargeByReport(usage, delivery(most)).usage ?? {});
-        return told.every((each) => Number.isSafeInteger(each) && each >= 0);
+        const recorded = Object.values(chargeByReport(usage, delivery(most)).usage ?? {});
+        return recorded.every((each) => Number.isSafeInteger(each) && each >= 0);
       }),
     );
   });
@@ -72,7 +72,7 @@ describe("a charge by a report", () => {
     expect([charge.listPriceNanoUsd, charge.doubt?.kind]).toEqual([cost, doubt]);
   });
 
-  test("has no doubt about what has no price by tokens, and tells its tokens all the same", () => {
+  test("has no doubt about what has no price by tokens, and records its tokens all the same", () => {
     const byImage = delivery(most, { inputByTokens: false, outputByTokens: false, priceOf: () => 7n });
     const usage = { prompt: 0, completion: 3 };
     expect(chargeByReport(usage, byImage)).toEqual({ listPriceNanoUsd: 7n, usage, doubt: undefined });

@@ -8,11 +8,11 @@ export interface BilledDelivery {
   readonly outputByTokens: boolean;
   /** The most that it should have come to, list price, nano-USD. */
   readonly mostNanoUsd: bigint;
-  /** Its list price, nano-USD; the counts are not negative and can be told apart. */
+  /** Its list price, nano-USD; the counts are not negative and are kept apart. */
   priceOf(usage: TokenUsage): bigint;
 }
 
-/** What a generation is charged, and of what tokens its record tells. */
+/** What a generation is charged, and the tokens that its record states. */
 export interface ReportedCharge {
   readonly listPriceNanoUsd: bigint;
   /** Undefined where nothing that can be believed was reported. */

@@ -103,7 +103,7 @@ describe("orders candidates", () => {
     expect(route(abc, { sort: PRICE }, { price: ({ id }) => prices[id] ?? 0n })).toEqual(["a", "c", "b"]);
   });
 
-  test("by prices too large for numbers to tell apart", () => {
+  test("by prices too large for numbers to distinguish", () => {
     const large = [offer("a", { usd: 2n ** 60n + 1n }), offer("b", { usd: 2n ** 60n })];
     expect(route(large, { sort: PRICE })).toEqual(["b", "a"]);
   });

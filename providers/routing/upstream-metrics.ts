@@ -8,12 +8,12 @@ type OfferedModel = Pick<Model, "id"> & {
   readonly endpoints: readonly Pick<Endpoint, "id" | "providerSlug">[];
 };
 
-/** Where the figures of engines come from: a ProviderSet. */
+/** Where the counts of engines come from: a ProviderSet. */
 interface EngineSource {
   enginePools(): readonly (EnginePool & { readonly provider: string })[];
 }
 
-/** Tells of each endpoint whether it is being left alone. What accounts' own keys meet is not told. */
+/** Exports of each endpoint whether its breaker is open. What accounts' own keys meet is not exported. */
 export function watchBreakers(
   metrics: Metrics,
   models: readonly OfferedModel[],
@@ -33,7 +33,7 @@ export function watchBreakers(
   });
 }
 
-/** Tells how busy the engines in this process are, once they have been used. */
+/** Exports how busy the engines in this process are, once they have been used. */
 export function watchEngines(metrics: Metrics, providers: EngineSource): void {
   metrics.observe({
     name: "media_gateway_engine_tasks",

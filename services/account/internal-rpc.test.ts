@@ -161,7 +161,7 @@ describe("Settle", () => {
       expect((await speech.settle({ events })).outcomes).toEqual(expected);
     }
     expect(await moneyOf(server.database, payer)).toEqual({ balance: 93n, held: 10n, charged: 7n });
-    expect(await server.moneyFigures()).toMatchObject({ closedHoldEvents: 2, unknownHolds: 2 });
+    expect(await server.moneyTotals()).toMatchObject({ closedHoldEvents: 2, unknownHolds: 2 });
   });
 });
 

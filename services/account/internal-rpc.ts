@@ -24,7 +24,7 @@ import {
   type SettlementOptions,
   type SettlementOutcome,
   settlementFault,
-  settleTold,
+  settleReported,
 } from "./money/settlements.ts";
 
 /** What the handlers for processes work with. */
@@ -84,12 +84,12 @@ async function settle(
   events: readonly GenerationEvent[],
 ): Promise<SettleOutcome[]> {
   const oldestMs = options.clock.nowMs() - maxEventAgeMs(options.retentionDays);
-  const faults = events.map((event) => toldFault(event, oldestMs));
+  const faults = events.map((event) => reportFault(event, oldestMs));
   for (const [index, fault] of faults.entries()) {
     if (fault === undefined) continue;
     options.log.error({ generation_id: events[index]?.eventId.slice(0, 64), fault }, "an event was rejected");
   }
-  const settled = await settleTold(
+  const settled = await settleReported(
     options,
     events.filter((_, index) => faults[index] === undefined),
   );
@@ -100,7 +100,7 @@ async function settle(
   });
 }
 
-/** A request that was lost is for the topic to tell, in its order: nobody settles it. */
-function toldFault(event: GenerationEvent, oldestMs: number): string | undefined {
+/** A request that was lost comes by the topic alone, in its order: no process settles it. */
+function reportFault(event: GenerationEvent, oldestMs: number): string | undefined {
   return event.revision === 0 ? "a lost request can't be settled" : settlementFault(event, oldestMs);
 }

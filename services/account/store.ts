@@ -18,7 +18,7 @@ export type HoldStateName = "open" | "settled" | "lost" | "released" | "refused"
 /** Why a reservation was refused, as stored. */
 export type HoldRefusalName = "credits" | "key_limit" | "too_late";
 
-/** Books of the ledger, as stored. */
+/** The ledger's books (its accounts), as stored. */
 export type BookName = "granted" | "customer" | "revenue";
 
 type CreatedAt = ColumnType<Date, never, never>;

@@ -15,6 +15,7 @@ interface DestinationTable {
   /** 64 lower-case hex characters each. */
   key_hashes: string[] | null;
   filter_rules: ColumnType<StoredFilterRules | null, string | null, string | null>;
+  /** `tells_*`: what is disclosed besides the generation itself. */
   tells_cost: boolean;
   tells_identity: boolean;
   tells_request_context: boolean;
@@ -26,7 +27,7 @@ interface DestinationTable {
   purged_at: Instant;
 }
 
-interface LaneTable {
+interface DeliveryQueueTable {
   destination_id: string;
   account_id: string;
   enabled: boolean;
@@ -50,6 +51,7 @@ interface PendingTable {
   position: ColumnType<bigint, never, never>;
   event_id: string;
   revision: number;
+  /** What is disclosed: see redact.ts. */
   tells: number;
   queued_at: CreatedAt;
   event: Buffer;
@@ -80,7 +82,8 @@ interface DeliveryTable {
 /** The tables of the schema `destination`. */
 export interface DestinationTables {
   destination: DestinationTable;
-  lane: LaneTable;
+  /** The delivery queue of each destination; what waits in it stands in `pending`. */
+  lane: DeliveryQueueTable;
   pending: PendingTable;
   known_event: KnownEventTable;
   delivery: DeliveryTable;
@@ -97,7 +100,7 @@ export type DestinationRow = Omit<Selectable<DestinationTable>, "deleted_at" | "
 
 /** A destination as it is shown: with how its delivery goes. */
 export type ShownDestinationRow = DestinationRow &
-  Pick<Selectable<LaneTable>, "enabled" | "paused_at" | "last_failure">;
+  Pick<Selectable<DeliveryQueueTable>, "enabled" | "paused_at" | "last_failure">;
 
 /** An attempt as stored. */
 export type DeliveryRow = Selectable<DeliveryTable>;

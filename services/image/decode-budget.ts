@@ -93,7 +93,7 @@ export class DecodeBudget {
     try {
       await Promise.race([aborted, promise]);
     } catch (thrown) {
-      if (!this.#forget(key, job)) this.#free(key, bytes);
+      if (!this.#unqueue(key, job)) this.#free(key, bytes);
       this.#beginWaiting();
       throw thrown;
     }
@@ -109,7 +109,7 @@ export class DecodeBudget {
   }
 
   /** Takes a job out of its key's queue; false when it has begun. */
-  #forget(key: string, job: Job): boolean {
+  #unqueue(key: string, job: Job): boolean {
     const queue = this.#waiting.get(key);
     const position = queue?.indexOf(job) ?? -1;
     if (queue === undefined || position < 0) return false;

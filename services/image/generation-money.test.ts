@@ -148,7 +148,7 @@ describe("tokens", () => {
     });
   });
 
-  test("are charged at their bound where the provider told none", async () => {
+  test("are charged at their bound where the provider reported none", async () => {
     const { draw, paid } = scene({ prices: byTokens, painter: { output: [image(), failure] } });
     await Array.fromAsync(draw({ n: 2 }));
     expect(paid.event()).toMatchObject({ costNanoUsd: 10n * (100n + 7n * 4n), tokens: { completion: 0n } });

@@ -210,7 +210,7 @@ describe.for([
       expect(error.generationId).toMatch(/^gen-img-/);
     }));
 
-  test("tells all about a provider that refuses, but not its words", () =>
+  test("reports all about a provider that refuses, but not its words", () =>
     withService(reach, async ({ client, upstream, logged }) => {
       const message = "the vendor's words about a secret";
       upstream.next({ kind: "error", status: 429, message, headers: { "retry-after": "2" } });

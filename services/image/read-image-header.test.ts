@@ -71,7 +71,7 @@ describe("the header of an image", () => {
     }
   });
 
-  test("tells what must be held as a whole from what is read in rows", async () => {
+  test("distinguishes what must be held as a whole from what is read in rows", async () => {
     const mebibytes = async (image: Sharp) =>
       Math.round((readImageHeader(await image.toBuffer())?.decodedBytes ?? 0) / mebibyte);
     const large = () => sharp({ create: { width: 4096, height: 2048, channels: 4, background: "#8888" } });

@@ -82,7 +82,7 @@ function flat(width: number, height: number) {
 const interlaced = (side: number) =>
   flat(side, side).toColourspace("rgb16").png({ progressive: true }).toBuffer();
 
-/** Answers with 20 MiB, of which the last byte never comes; tells how much was written of all. */
+/** Answers with 20 MiB, of which the last byte never comes; returns how much was written of all. */
 function stalling() {
   const sent = { bytes: 0, stalled: 0 };
   const piece = Buffer.alloc(256 * 1024);

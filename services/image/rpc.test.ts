@@ -229,7 +229,7 @@ describe("a caller", () => {
     });
   });
 
-  test("is told by readiness when every provider is off", async () => {
+  test("is not ready when every provider is off", async () => {
     expect(await serve().service.readiness()).toEqual([]);
     const options = {
       limits: { timeoutMs: 1 },

@@ -213,7 +213,7 @@ describe("the call to an endpoint", () => {
     expect(planCall(slow, request()).call.speed).toBe(0.8);
   });
 
-  test("tells of a speed that has no effect, also when it is the usual one", () => {
+  test("warns of a speed that has no effect, also when it is the usual one", () => {
     const fixed = speechEndpoint({ speech: { speed: undefined } });
     for (const speed of [1, 3]) {
       const planned = planCall(fixed, request({ speed }));
@@ -289,18 +289,18 @@ describe("the most that a request can cost", () => {
     const tone = { mood: "calm", "how long": ["it", { is: "😀" }], loud: 3, no: null };
     const texts = ["mood", "calm", "how long", "it", "is", "😀", "loud", "no"];
     const characters = texts.reduce((sum, text) => sum + [...text].length, 0);
-    const told = request({
+    const instructed = request({
       input: "Hello.",
       preferences: { options: { acme: { tone }, zenith: { tone: "x" } } },
     });
     // "loud" and "no" are names; numbers and null are no text. Lists have the names of their places.
-    expect(mostCostOf(endpoint, told) - plain).toBe(4n * BigInt(characters));
+    expect(mostCostOf(endpoint, instructed) - plain).toBe(4n * BigInt(characters));
   });
 
   test("has nothing in it that the upstream is not sent", () => {
     const deaf = speechEndpoint({ prices });
     const options = { acme: { tone: "calm" } };
-    const told = request({ input: "Hello.", instructions: "Softly.", preferences: { options } });
-    expect(mostCostOf(deaf, told)).toBe(plain);
+    const instructed = request({ input: "Hello.", instructions: "Softly.", preferences: { options } });
+    expect(mostCostOf(deaf, instructed)).toBe(plain);
   });
 });

@@ -203,7 +203,7 @@ test("a request that runs out of time says so in its event", async () => {
 });
 
 describe("an own key", () => {
-  test("goes first and costs the fee; its list price is told", async () => {
+  test("goes first and costs the fee; its list price is recorded", async () => {
     const scene = new Scene({ second: { audio: [one] } });
     scene.paid.ownKeysBySlug.set("second", "own-secret");
     await Array.fromAsync(scene.speak());

@@ -313,7 +313,7 @@ describe("before the first audio", () => {
     expect(scene.heard().pulled).toBe(1);
   });
 
-  test("an end of all time is told as such", async () => {
+  test("an end of all time is answered as such", async () => {
     const scene = new Scene({ first: { before: ["silence"] }, limits: { timeoutMs: 20 } });
     const error = await failure(scene.speak());
     expect([error.reason, scene.second.heard]).toEqual([ErrorReason.TIMED_OUT, []]);

@@ -92,7 +92,7 @@ export function transcodePcmToMp3(pcm: PcmStream): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => mp3.next(),
-      // The source is told first: a generator that waits for it would hear of the return only after its next chunk.
+      // The source is ended first: a generator that waits for it would hear of the return only after its next chunk.
       return: async () => {
         await Promise.all([source.return?.(), mp3.return()]);
         return { done: true, value: undefined };

@@ -4,7 +4,7 @@ import type { AudioFormat } from "../../providers/contract.ts";
 const tagHeaderBytes = 10;
 const frameHeaderBytes = 4;
 const bytesPerSample = 2;
-/** Where a frame's header does not tell its length (free format), as much as the longest frame that does has. */
+/** Where a frame's header does not state its length (free format), as much as the longest frame that does has. */
 const longestFrameBytes = 1441;
 /** Bytes in which there is neither a tag nor a frame; no more of them are looked at. */
 const mostSearchedBytes = 16 * longestFrameBytes;

@@ -75,7 +75,7 @@ describe("the records of a span of time", () => {
     expect(ids).toEqual(events.map(({ eventId }) => eventId).sort());
   });
 
-  test("leave no transaction open when the reader goes away, told or not", async () => {
+  test("leave no transaction open when the reader goes away, cancelled or not", async () => {
     // More than sockets buffer.
     await sql`
       INSERT INTO record SELECT 'gen-tts-' || number, 1, ${testUuid(1)}, '2030-01-01T12:00:00Z', ${testUuid(100)}, '\\x00',

@@ -7,7 +7,7 @@
  *    transaction left; the higher revision stays. Read committed is enough for that.
  * 3. What a replaced record had added is taken from its own cell, which may be of another day, endpoint or key.
  * 4. Locks are taken in one order: days, records by id, namings by id, cells by key. So replicas never wait in a circle.
- * 5. An event of a day whose records are pruned is refused: nothing could tell any more whether it was counted.
+ * 5. An event of a day whose records are pruned is refused: nothing would show any more whether it was counted.
  */
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";

@@ -21,7 +21,7 @@ export async function giveUpDaysBefore(database: UsageDatabase, day: string): Pr
   });
 }
 
-/** Deletes at most so many records of days that were given up, those that no other replica deletes; tells how many. */
+/** Deletes at most so many records of days that were given up, those that no other replica deletes; returns how many. */
 export async function pruneStep(database: UsageDatabase, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM record WHERE event_id = ANY(ARRAY(

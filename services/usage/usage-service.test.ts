@@ -155,7 +155,7 @@ describe("events on the bus", () => {
     expect(rows.map(({ event_id }) => event_id)).toEqual(["gen-tts-1", "gen-tts-2", "gen-tts-4"]);
   });
 
-  test("are not taken in from a topic that keeps them longer than copies can be told apart", async () => {
+  test("are not taken in from a topic that keeps them longer than copies can be recognized", async () => {
     await makeTopics((retentionDays - 1) * dayMs + 1);
     server.usage.start();
     const failure = await server.usage.consumer?.failed;

@@ -78,12 +78,12 @@ export class ReferenceAccount {
     else if (hold.state === "open") hold.state = "released";
   }
 
-  real({ id }: ReferenceRequest, met: boolean): string {
+  real({ id }: ReferenceRequest, consumed: boolean): string {
     const hold = this.holds.get(id);
     if (hold === undefined) return "unknown";
     if (hold.state === "released" || hold.state === "refused") return "closed";
-    if (hold.state === "settled") hold.seen ||= met;
-    else Object.assign(hold, { state: "settled", seen: met });
+    if (hold.state === "settled") hold.seen ||= consumed;
+    else Object.assign(hold, { state: "settled", seen: consumed });
     return "stored";
   }
 

@@ -64,7 +64,7 @@ test("a transaction that the database ended for idling is unavailable, as every 
   }
 });
 
-test("another process authenticates keys over RPC, and tells a bad key from its own bad token", async () => {
+test("another process authenticates keys over RPC, and distinguishes a bad key from its own bad token", async () => {
   const server = await startTestAccountServer();
   try {
     const admin = await server.admin();

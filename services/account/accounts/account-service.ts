@@ -30,8 +30,8 @@ import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
 import { createCreditHandlers } from "../money/credit-rpc.ts";
 import { type MoneyBackground, startMoneyBackground } from "../money/money-background.ts";
-import { createMoneyCounters, type MoneyFigures, readMoneyFigures } from "../money/money-figures.ts";
 import { watchMoney } from "../money/money-metrics.ts";
+import { createMoneyCounters, type MoneyTotals, readMoneyTotals } from "../money/money-totals.ts";
 import {
   createProviderKeyHandlers,
   createResolveHandlers,
@@ -88,10 +88,10 @@ export interface AccountService {
   /** Who a key speaks for, remembered for at most 5 s. */
   readonly authenticateKey: KeyAuthenticator;
   /** Counters of money of this process, and the holds that stand open or unseen. */
-  moneyFigures(): Promise<MoneyFigures>;
+  moneyTotals(): Promise<MoneyTotals>;
   /** The reading of events; undefined before `start`. */
   readonly consumer: EventConsumer | undefined;
-  /** Begins to apply events, to publish what is due and to forget old holds; once. */
+  /** Begins to apply events, to publish what is due and to prune old holds; once. */
   start(): void;
   /** Ends what `start` began, when the part under way has ended. The bus and the database stay open. */
   stop(): Promise<void>;
@@ -105,10 +105,10 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const counters = createMoneyCounters();
   const money = { database, counters, log, clock, ...limits };
   let background: MoneyBackground | undefined;
-  const moneyFigures = () => readMoneyFigures(database, counters);
+  const moneyTotals = () => readMoneyTotals(database, counters);
   if (options.metrics !== undefined) {
     watchConsumer(options.metrics, groups.account, () => background?.consumer);
-    watchMoney(options.metrics, { moneyCounters: counters, moneyFigures }, log);
+    watchMoney(options.metrics, { moneyCounters: counters, moneyTotals }, log);
   }
   const founding = new Founding(options.founded);
   const lookUpKey = (keyHash: string, signal: AbortSignal) =>
@@ -134,7 +134,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     readiness: () => problemsOf(database, founding),
     lookUpKey,
     authenticateKey,
-    moneyFigures,
+    moneyTotals,
     get consumer() {
       return background?.consumer;
     },

@@ -3,8 +3,8 @@ import { withLimit } from "../../../lib/events/with-limit.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 
 /**
- * The time until the first account is there. A key that is not known in it may be one of that account's, and who were
- * told otherwise would remember it: so the answer waits.
+ * The time until the first account is there. A key that is not known in it may be one of that account's, and a
+ * process that got another answer would cache it: so the answer waits.
  */
 export class Founding {
   #isOver: boolean;

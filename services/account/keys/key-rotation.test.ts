@@ -15,7 +15,7 @@ import {
 } from "../../../test/support/services/account-server.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type HoldDecision, reserveCredit } from "../money/holds.ts";
-import { settleTold } from "../money/settlements.ts";
+import { settleReported } from "../money/settlements.ts";
 import { maxKeysPerAccount } from "./keys.ts";
 
 const hourS = 3600n;
@@ -67,7 +67,7 @@ async function spend(secret: string, cost: bigint, byokPrice = 0n): Promise<void
   expect(await reserveCredit(server.database, [request], 300_000)).toEqual(["granted"]);
   const own = byokPrice > 0n ? { byok: true, listPriceNanoUsd: byokPrice } : {};
   const event = realEvent(payer, request.generationId, cost, own);
-  expect(await settleTold(settlementOptions(server.database), [event])).toEqual(["stored"]);
+  expect(await settleReported(settlementOptions(server.database), [event])).toEqual(["stored"]);
 }
 
 describe("a successor", () => {

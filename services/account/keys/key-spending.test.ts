@@ -64,7 +64,7 @@ function dateOf(day: number): string {
   return new Date(day * dayMs).toISOString().slice(0, 10);
 }
 
-/** The same figures, computed day by day. */
+/** The same amounts, computed day by day. */
 function plainly(days: readonly Day[], today: number, of: "spent" | "byok" | "held"): PeriodSums {
   const date = new Date(today * dayMs);
   const monday = today - ((date.getUTCDay() + 6) % 7);
@@ -95,7 +95,7 @@ async function storeLine(
   return rateBucket;
 }
 
-test("the figures of each period are the sums of its UTC days, weeks from Monday", async () => {
+test("the amounts of each period are the sums of its UTC days, weeks from Monday", async () => {
   const cases = today.chain((day) => fc.tuple(fc.constant(day), fc.array(daysAround(day), { maxLength: 3 })));
   await fc.assert(
     fc.asyncProperty(cases, async ([day, lines]) => {

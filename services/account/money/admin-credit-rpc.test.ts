@@ -21,7 +21,7 @@ import {
   type TestAccountServer,
 } from "../../../test/support/services/account-server.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
-import { settleTold } from "./settlements.ts";
+import { settleReported } from "./settlements.ts";
 
 const graceMs = 300_000;
 const nobody = "00000000-0000-4000-8000-000000000000";
@@ -151,7 +151,7 @@ async function busyAccount() {
   const requests = [spent, open, freed, short];
   const decisions = await reserveCredit(server.database, requests, graceMs);
   expect(decisions).toEqual(["granted", "granted", "granted", "credits"]);
-  await settleTold(settlementOptions(server.database), [realEvent(payer, spent.generationId, 30n)]);
+  await settleReported(settlementOptions(server.database), [realEvent(payer, spent.generationId, 30n)]);
   await releaseHolds(server.database, [freed]);
   return { payer, spent, open, freed, short };
 }
@@ -178,9 +178,9 @@ test("callers see what was granted, charged and held, of their own account alone
 
 test("operators see balance and holds of an account, by itself and in the list", async () => {
   await busyAccount();
-  const figures = { grantedNanoUsd: 100n, chargedNanoUsd: 30n, balanceNanoUsd: 70n, heldNanoUsd: 20n };
+  const amounts = { grantedNanoUsd: 100n, chargedNanoUsd: 30n, balanceNanoUsd: 70n, heldNanoUsd: 20n };
   const { account } = await admin.getAccount({ accountId });
-  expect(account).toMatchObject({ id: accountId, ...figures });
+  expect(account).toMatchObject({ id: accountId, ...amounts });
   const { accounts } = await admin.listAccounts({ pageSize: 1000 });
   expect(accounts.find(({ id }) => id === accountId)).toEqual(account);
   expect(await refusal(admin.getAccount({ accountId: nobody }))).toEqual({

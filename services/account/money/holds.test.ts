@@ -16,7 +16,7 @@ import {
 } from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { type HoldRequest, listHolds, releaseHolds, reserveCredit } from "./holds.ts";
-import { settleTold } from "./settlements.ts";
+import { settleReported } from "./settlements.ts";
 
 const graceMs = 300_000;
 const never = new AbortController().signal;
@@ -57,7 +57,7 @@ describe("a reservation", () => {
     expect(await reserve(granted, refused)).toEqual(["granted", "credits"]);
     await releaseHolds(database, [holdRequest(payer, 0n)]);
     expect(await reserve(refused, granted)).toEqual(["credits", "granted"]);
-    await settleTold(settlementOptions(database), [realEvent(payer, granted.generationId, 0n)]);
+    await settleReported(settlementOptions(database), [realEvent(payer, granted.generationId, 0n)]);
     expect(await reserve(refused, granted)).toEqual(["credits", "closed"]);
     expect(await heldBy(payer)).toBe(0n);
   });
@@ -109,7 +109,7 @@ describe("a reservation", () => {
     const payer = await createPayer(database);
     const free = holdRequest(payer, 0n);
     expect(await reserve(free)).toEqual(["granted"]);
-    await settleTold(settlementOptions(database), [realEvent(payer, free.generationId, 3n)]);
+    await settleReported(settlementOptions(database), [realEvent(payer, free.generationId, 3n)]);
     expect(await moneyOf(database, payer)).toEqual({ balance: -3n, held: 0n, charged: 3n });
     expect(await reserve(holdRequest(payer, 0n))).toEqual(["credits"]);
   });
@@ -134,7 +134,7 @@ describe("a key's limit", () => {
       "key_limit",
       "granted",
     ]);
-    await settleTold(settlementOptions(database), [realEvent(payer, first.generationId, 30n)]);
+    await settleReported(settlementOptions(database), [realEvent(payer, first.generationId, 30n)]);
     const successor = await addKey(database, payer.accountId, { limit: 100n, rateBucket: payer.rateBucket });
     const succeeding = { ...payer, keyHash: successor };
     expect(await reserve(holdRequest(succeeding, 31n), holdRequest(succeeding, 30n))).toEqual([
@@ -181,7 +181,7 @@ describe("a key's limit", () => {
       expect(await reserve(second)).toEqual([decision]);
       if (decision === "granted") await releaseHolds(database, [second]);
       const event = realEvent(payer, request.generationId, 2n, { byok: true, listPriceNanoUsd: 50n });
-      await settleTold(settling, [event]);
+      await settleReported(settling, [event]);
       const { line } = await keyMoneyOf(database, payer);
       expect(line).toEqual({ held: 0n, spent: 2n, byok: 50n });
       expect(await reserve(holdRequest(payer, 1n, { byokAmountNanoUsd: 48n }))).toEqual([decision]);
@@ -213,7 +213,7 @@ describe("the list of holds", () => {
       }
       const paid = holdRequest(payer, 5n, { deadline, generationId: "gen-tts-0" });
       await reserveCredit(other.database, [paid, holdRequest(payer, 0n)], graceMs);
-      await settleTold(settlementOptions(other.database), [realEvent(payer, paid.generationId, 4n)]);
+      await settleReported(settlementOptions(other.database), [realEvent(payer, paid.generationId, 4n)]);
       const range = { from: deadline, to: new Date(deadline.getTime() + 1) };
       const pages = [];
       for await (const page of listHolds(other.database, range, never)) pages.push(page);

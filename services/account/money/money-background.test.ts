@@ -25,8 +25,8 @@ import {
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { reserveCredit } from "./holds.ts";
 import { type MoneyBackground, startMoneyBackground } from "./money-background.ts";
-import { createMoneyCounters, type MoneyCounters } from "./money-figures.ts";
-import { settleTold } from "./settlements.ts";
+import { createMoneyCounters, type MoneyCounters } from "./money-totals.ts";
+import { settleReported } from "./settlements.ts";
 
 const patience = { timeoutMs: 30_000 };
 let world: MoneyDatabase;
@@ -84,9 +84,9 @@ async function overdueHold(): Promise<string> {
   return id;
 }
 
-function tell(id: string, cost: bigint) {
+function report(id: string, cost: bigint) {
   const settling = { ...settlementOptions(world.database), unseenGraceMs: 1 };
-  return settleTold(settling, [realEvent(payer, id, cost)]);
+  return settleReported(settling, [realEvent(payer, id, cost)]);
 }
 
 function publish(...events: Parameters<typeof toEventMessage>[0][]): Promise<void> {
@@ -124,7 +124,7 @@ describe("over two replicas", { timeout: 60_000 }, () => {
 
   test("a request that was settled and never published is published from here", async () => {
     const id = await hold();
-    await tell(id, 70n);
+    await report(id, 70n);
     await becomes(id, { state: "settled", seen: true });
     expect(counters.publishedUnseen).toBeGreaterThan(0);
   });
@@ -153,7 +153,7 @@ describe("over two replicas", { timeout: 60_000 }, () => {
 
 test("a bus that is away for long frees nothing and charges nothing; when it is there all is caught up", async () => {
   const [open, settled] = [await overdueHold(), await hold()];
-  await tell(settled, 70n);
+  await report(settled, 70n);
   startReplica();
   startReplica();
   await waitUntil(async () => {

@@ -34,7 +34,7 @@ const prunePauseMs = 600_000;
 /** Each batch is one transaction, which keeps the rows of its accounts locked. */
 const maxBatchMessages = 200;
 
-/** Begins to apply events, to publish what is due and to forget old holds. A bus that is away is waited for. */
+/** Begins to apply events, to publish what is due and to prune old holds. A bus that is away is waited for. */
 export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBackground {
   const { bus, clock, log, retentionDays, tracer = silentTracer } = options;
   const consumer = consumeEvents({
@@ -55,7 +55,7 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
     log,
   });
   const pruning = repeat({
-    name: "forget old holds",
+    name: "prune old holds",
     run: () => pruneHolds(options),
     pauseMs: prunePauseMs,
     log,

@@ -16,7 +16,7 @@ import {
 } from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { type HoldRequest, releaseHolds, reserveCredit } from "./holds.ts";
-import { settleMet, settleTold } from "./settlements.ts";
+import { settleConsumed, settleReported } from "./settlements.ts";
 
 const graceMs = 300_000;
 let world: MoneyDatabase;
@@ -94,11 +94,11 @@ describe("200 reservations at once over two replicas", () => {
 });
 
 /** What happens to a request, in whatever order and company. */
-type Deed = "reserve" | "release" | "tell" | "meet" | "lose";
+type Deed = "reserve" | "release" | "report" | "consume" | "lose";
 
 describe("batches that overlap in adverse orders", () => {
   const deeds: fc.Arbitrary<Deed[]> = fc.array(
-    fc.constantFrom<Deed>("reserve", "tell", "tell", "meet", "meet", "lose", "release"),
+    fc.constantFrom<Deed>("reserve", "report", "report", "consume", "consume", "lose", "release"),
     { minLength: 2, maxLength: 6 },
   );
 
@@ -168,12 +168,12 @@ describe("batches that overlap in adverse orders", () => {
         return reserveCredit(connection, distinct, graceMs);
       case "release":
         return releaseHolds(connection, distinct);
-      case "tell":
-        return settleTold(options, distinct.map(realOf));
-      case "meet":
-        return settleMet(options, requests.map(realOf));
+      case "report":
+        return settleReported(options, distinct.map(realOf));
+      case "consume":
+        return settleConsumed(options, requests.map(realOf));
       case "lose":
-        return settleMet(
+        return settleConsumed(
           options,
           requests.map((request) => lostEvent(request, request.generationId, request.deadline)),
         );
@@ -193,12 +193,12 @@ describe("batches that overlap in adverse orders", () => {
       .execute();
     for (const [index, list] of plan.entries()) {
       const { state, seen } = rows.find(({ id }) => id === ids[index]) ?? {};
-      const isReal = list.includes("tell") || list.includes("meet");
+      const isReal = list.includes("report") || list.includes("consume");
       if (isReal && !list.includes("release")) expect(state).toBe("settled");
       else if (!isReal && list.includes("release") && !list.includes("lose")) expect(state).toBe("released");
       else if (!isReal && list.includes("lose") && !list.includes("release")) expect(state).toBe("lost");
-      // What is met while the hold is released leaves no mark; the request that then turns up is published once more.
-      if (state === "settled" && !list.includes("release")) expect(seen).toBe(list.includes("meet"));
+      // What is consumed while the hold is released leaves no mark; a request that then turns up is published again.
+      if (state === "settled" && !list.includes("release")) expect(seen).toBe(list.includes("consume"));
     }
     expect(await faultsOfBooks(database)).toEqual([]);
   }

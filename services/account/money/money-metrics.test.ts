@@ -2,19 +2,19 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../lib/runtime/log.ts";
 import { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { parsePrometheusText } from "../../../test/support/prometheus-text.ts";
-import { createMoneyCounters, type MoneyFigures } from "./money-figures.ts";
 import { watchMoney } from "./money-metrics.ts";
+import { createMoneyCounters, type MoneyTotals } from "./money-totals.ts";
 
-async function told(moneyFigures: () => Promise<MoneyFigures>, counters = createMoneyCounters()) {
+async function observed(moneyTotals: () => Promise<MoneyTotals>, counters = createMoneyCounters()) {
   const metrics = new Metrics({ log: silentLog });
-  watchMoney(metrics, { moneyCounters: counters, moneyFigures }, silentLog);
+  watchMoney(metrics, { moneyCounters: counters, moneyTotals }, silentLog);
   const series = parsePrometheusText(await metrics.scrape());
   return Object.fromEntries(series.map(({ name, value }) => [name.replace("media_gateway_", ""), value]));
 }
 
 const holds = { openHolds: 4, overdueHolds: 3, unseenHolds: 2, oldestUnseenS: 61.5 };
 
-test("every counter is told, amounts in US dollars, and the holds", async () => {
+test("every counter is observed, amounts in US dollars, and the holds", async () => {
   const counters = createMoneyCounters();
   counters.overRunNanoUsd = 1_500_000_000n;
   counters.lateRealNanoUsd = 2_000n;
@@ -24,7 +24,7 @@ test("every counter is told, amounts in US dollars, and the holds", async () => 
   counters.publishedUnseen = 4;
   counters.unpublishable = 5;
   counters.prunedHolds = 6;
-  expect(await told(async () => ({ ...counters, ...holds }), counters)).toEqual({
+  expect(await observed(async () => ({ ...counters, ...holds }), counters)).toEqual({
     money_over_run_usd_total: 1.5,
     money_late_real_usd_total: 0.000002,
     money_unknown_holds_total: 1,
@@ -40,8 +40,8 @@ test("every counter is told, amounts in US dollars, and the holds", async () => 
   });
 });
 
-test("with the database away the counters are told all the same, and no holds", async () => {
-  const names = Object.keys(await told(() => Promise.reject(new Error("away"))));
+test("with the database away the counters are observed all the same, and no holds", async () => {
+  const names = Object.keys(await observed(() => Promise.reject(new Error("away"))));
   expect(names).toHaveLength(8);
   expect(names.filter((name) => name.startsWith("holds_"))).toEqual([]);
 });

@@ -1,12 +1,12 @@
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
-import type { MoneyCounters, MoneyFigures } from "./money-figures.ts";
+import type { MoneyCounters, MoneyTotals } from "./money-totals.ts";
 
-/** Where the figures of money come from. */
+/** What is observed. `moneyTotals` may reject: the database is away. */
 export interface MoneySource {
   readonly moneyCounters: Readonly<MoneyCounters>;
-  moneyFigures(): Promise<MoneyFigures>;
+  moneyTotals(): Promise<MoneyTotals>;
 }
 
 const nanoUsdPerUsd = 1e9;
@@ -31,7 +31,7 @@ const counters: Readonly<Record<keyof MoneyCounters, readonly [name: string, hel
   prunedHolds: ["pruned_holds_total", "Holds forgotten, their time being over."],
 };
 
-/** Tells the counters of this process, and the holds of the database, which are the same in all replicas. */
+/** Exports the counters of this process, and the holds of the database, which are the same in all replicas. */
 export function watchMoney(metrics: Metrics, source: MoneySource, log: Log): void {
   for (const [field, [name, help]] of Object.entries(counters)) {
     const read = () => {
@@ -40,14 +40,14 @@ export function watchMoney(metrics: Metrics, source: MoneySource, log: Log): voi
     };
     metrics.observe({ name: `media_gateway_money_${name}`, help, kind: "counter", read });
   }
-  const figures = cachedRead(() => source.moneyFigures(), { name: "holds", log });
-  const gauge = (name: string, help: string, value: (now: MoneyFigures) => number) =>
+  const totals = cachedRead(() => source.moneyTotals(), { name: "holds", log });
+  const gauge = (name: string, help: string, value: (now: MoneyTotals) => number) =>
     metrics.observe({
       name: `media_gateway_holds_${name}`,
       help,
       kind: "gauge",
       read: async () => {
-        const now = await figures();
+        const now = await totals();
         return now === undefined ? undefined : value(now);
       },
     });

@@ -22,7 +22,7 @@ import {
 import type { AccountDatabase } from "../store.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
 import { publishDue } from "./publish-due.ts";
-import { settleMet, settleTold } from "./settlements.ts";
+import { settleConsumed, settleReported } from "./settlements.ts";
 
 /*
  * Random schedules of a few requests over two replicas, each step a transaction that commits or dies before it does,
@@ -38,15 +38,15 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Kind = "reserve" | "reserve late" | "release" | "tell" | "meet real" | "meet lost";
+type Kind = "reserve" | "reserve late" | "release" | "report" | "consume real" | "consume lost";
 const kinds: readonly Kind[] = [
   "reserve",
   "reserve",
   "reserve late",
   "release",
-  "tell",
-  "meet real",
-  "meet lost",
+  "report",
+  "consume real",
+  "consume lost",
 ];
 
 interface Step {
@@ -127,12 +127,12 @@ async function act(
       }));
       return releaseHolds(database, holds);
     }
-    case "tell":
-      return settleTold(options, real());
-    case "meet real":
-      return settleMet(options, real());
-    case "meet lost":
-      return settleMet(
+    case "report":
+      return settleReported(options, real());
+    case "consume real":
+      return settleConsumed(options, real());
+    case "consume lost":
+      return settleConsumed(
         options,
         named.map((request) => lostEvent(payerOf(request), request.id, new Date())),
       );
@@ -145,8 +145,8 @@ function actOnReference({ requests, reference }: Pair, { kind, of }: Step): unkn
   const answers = of.map((number) => {
     const request = requests[number] as ReferenceRequest;
     if (kind === "release") return reference.release(request);
-    if (kind === "meet lost") return reference.lost(request);
-    if (kind === "tell" || kind === "meet real") return reference.real(request, kind === "meet real");
+    if (kind === "consume lost") return reference.lost(request);
+    if (kind === "report" || kind === "consume real") return reference.real(request, kind === "consume real");
     return reference.reserve(request, kind === "reserve late");
   });
   return kind === "release" ? undefined : answers;
@@ -234,7 +234,7 @@ test("whatever the schedule, the database is where the model is, to the nano, an
         await take(pair, step);
         await compare(pair, scenario.credit);
       }
-      const everything: readonly Kind[] = ["reserve", "tell", "meet lost", "meet real", "release"];
+      const everything: readonly Kind[] = ["reserve", "report", "consume lost", "consume real", "release"];
       for (let round = 0; round < 2; round++) {
         for (const kind of everything) await take(pair, { kind, of: [2, 0, 1], replica: round, dies: false });
         await compare(pair, scenario.credit);

@@ -17,7 +17,7 @@ import {
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import type { AccountDatabase } from "../store.ts";
 import { type HoldRequest, releaseHolds, reserveCredit } from "./holds.ts";
-import { settleMet, settleTold } from "./settlements.ts";
+import { settleConsumed, settleReported } from "./settlements.ts";
 
 /*
  * Schedules of two connections, timed by hand: the second waits for the first, which ends while it waits. Each has
@@ -45,12 +45,12 @@ type Step<T = unknown> = (connection: AccountDatabase) => Promise<T>;
 
 const reserve = (connection: AccountDatabase, ...requests: HoldRequest[]) =>
   reserveCredit(connection, requests, 300_000);
-const told: Step = (connection) =>
-  settleTold(settlementOptions(connection), [realEvent(payer, request.generationId, 7n)]);
-const met: Step = (connection) =>
-  settleMet(settlementOptions(connection), [realEvent(payer, request.generationId, 7n)]);
+const reported: Step = (connection) =>
+  settleReported(settlementOptions(connection), [realEvent(payer, request.generationId, 7n)]);
+const consumed: Step = (connection) =>
+  settleConsumed(settlementOptions(connection), [realEvent(payer, request.generationId, 7n)]);
 const lost: Step = (connection) =>
-  settleMet(settlementOptions(connection), [lostEvent(payer, request.generationId, request.deadline)]);
+  settleConsumed(settlementOptions(connection), [lostEvent(payer, request.generationId, request.deadline)]);
 const release: Step = (connection) => releaseHolds(connection, [request]);
 
 async function untilWaiting(count: number): Promise<void> {
@@ -87,14 +87,14 @@ const settled = { balance: 93n, held: 10n, charged: 7n };
 const freed = { balance: 100n, held: 10n, charged: 0n };
 
 test.for([
-  ["told while it is met", met, told, { seen: true }],
-  ["met while it is told", told, met, { seen: true }],
-  ["met by two consumers", met, met, { seen: true }],
-  ["told by two copies of a call", told, told, { seen: false }],
-  ["told while it is met as lost", lost, told, { seen: false }],
-  ["met as lost while it is told", told, lost, { seen: false }],
-  ["met while it is met as lost", lost, met, { seen: true }],
-  ["met as lost while it is met", met, lost, { seen: true }],
+  ["reported while it is consumed", consumed, reported, { seen: true }],
+  ["consumed while it is reported", reported, consumed, { seen: true }],
+  ["consumed by two consumers", consumed, consumed, { seen: true }],
+  ["reported by two copies of a call", reported, reported, { seen: false }],
+  ["reported while it is consumed as lost", lost, reported, { seen: false }],
+  ["consumed as lost while it is reported", reported, lost, { seen: false }],
+  ["consumed while it is consumed as lost", lost, consumed, { seen: true }],
+  ["consumed as lost while it is consumed", consumed, lost, { seen: true }],
 ] as const)("an event %s is debited once and its hold freed once", async ([, first, second, hold]) => {
   await overlap(first, second);
   expect(await moneyOf(database, payer)).toEqual(settled);
@@ -102,10 +102,10 @@ test.for([
 });
 
 test.for([
-  ["met as lost twice", lost, lost, "lost"],
+  ["consumed as lost twice", lost, lost, "lost"],
   ["released twice", release, release, "released"],
-  ["released while it is met as lost", lost, release, "lost"],
-  ["met as lost while it is released", release, lost, "lost"],
+  ["released while it is consumed as lost", lost, release, "lost"],
+  ["consumed as lost while it is released", release, lost, "lost"],
 ] as const)("a hold %s is freed once", async ([, first, second, state]) => {
   await overlap(first, second);
   expect(await moneyOf(database, payer)).toEqual(freed);
@@ -113,9 +113,9 @@ test.for([
 });
 
 test.for([
-  ["told", told, met],
-  ["met", met, told],
-  ["met as lost", lost, met],
+  ["reported", reported, consumed],
+  ["consumed", consumed, reported],
+  ["consumed as lost", lost, consumed],
 ] as const)(
   "a process that dies when its event was %s, before it is committed, leaves all to the next",
   async ([, first, second]) => {
@@ -189,7 +189,7 @@ test.for([
 test("a reservation sees what a settlement under way leaves", async () => {
   const dear = realEvent(payer, request.generationId, 85n);
   const decided = await overlap(
-    (connection) => settleTold(settlementOptions(connection), [dear]),
+    (connection) => settleReported(settlementOptions(connection), [dear]),
     (connection) => reserve(connection, holdRequest(payer, 6n), holdRequest(payer, 5n)),
   );
   expect(decided).toEqual(["credits", "granted"]);
@@ -206,7 +206,7 @@ test.for([
   [
     "settlements",
     (connection: AccountDatabase, requests: HoldRequest[]) =>
-      settleTold(
+      settleReported(
         settlementOptions(connection),
         requests.map(({ generationId }) => realEvent(payer, generationId, 1n)),
       ),

@@ -12,9 +12,9 @@ import {
   startMoneyDatabase,
 } from "../../../test/support/services/account-money.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
-import { createMoneyCounters } from "./money-figures.ts";
+import { createMoneyCounters } from "./money-totals.ts";
 import { pruneHolds } from "./prune-holds.ts";
-import { settleMet, settleTold } from "./settlements.ts";
+import { settleConsumed, settleReported } from "./settlements.ts";
 
 const retentionDays = 400;
 let world: MoneyDatabase;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test("what is closed and seen is forgotten when its time is over, a bounded part at a time, and nothing else", async () => {
+test("what is closed and seen is deleted after its retention, a bounded part at a time, and nothing else", async () => {
   const { database } = world;
   const payer = await createPayer(database, { credit: 1000n });
   const make = async (amount = 10n) => {
@@ -40,14 +40,14 @@ test("what is closed and seen is forgotten when its time is over, a bounded part
     await make(),
     await make(),
   ];
-  await settleTold(settling, [realEvent(payer, unseen, 1n)]);
-  await settleMet(settling, [realEvent(payer, seen, 1n), lostEvent(payer, lost, new Date())]);
+  await settleReported(settling, [realEvent(payer, unseen, 1n)]);
+  await settleConsumed(settling, [realEvent(payer, seen, 1n), lostEvent(payer, lost, new Date())]);
   const unheard = newGenerationId();
   const names = [released, unheard].map((generationId) => ({ generationId, accountId: payer.accountId }));
   await releaseHolds(database, names);
   const refused = await make(10_000n);
   const settledLate = await make();
-  await settleMet(settling, [realEvent(payer, settledLate, 1n)]);
+  await settleConsumed(settling, [realEvent(payer, settledLate, 1n)]);
 
   const age = async (days: number) => {
     const back = sql<Date>`deadline - make_interval(days => ${days})`;
@@ -72,5 +72,5 @@ test("what is closed and seen is forgotten when its time is over, a bounded part
   expect((await left()).sort()).toEqual([open, unseen, settledLate].sort());
   expect(counters.prunedHolds).toBe([seen, lost, released, unheard, refused].length);
   expect(await moneyOf(database, payer)).toEqual({ balance: 997n, held: 10n, charged: 3n });
-  expect(await settleTold(settling, [realEvent(payer, seen, 1n)])).toEqual(["unknown"]);
+  expect(await settleReported(settling, [realEvent(payer, seen, 1n)])).toEqual(["unknown"]);
 });

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { AccountDatabase } from "../store.ts";
-import type { MoneyCounters } from "./money-figures.ts";
+import type { MoneyCounters } from "./money-totals.ts";
 
-/** What pruning works with. */
+/** Limits of pruning, and what counts it. */
 export interface PruneHoldsOptions {
   readonly database: AccountDatabase;
   readonly counters: MoneyCounters;
@@ -17,21 +17,21 @@ const marginDays = 2;
 const defaultBatchSize = 1000;
 
 /**
- * Forgets a batch of closed holds whose time is over and says whether there may be more. An open hold, and a settled
- * one whose event was not met on the topic, is never forgotten.
+ * Deletes a batch of closed holds whose retention is over and says whether there may be more. An open hold, and a
+ * settled one whose event was not consumed from the topic, is never deleted.
  */
 export async function pruneHolds(options: PruneHoldsOptions): Promise<boolean> {
   const { database, counters, retentionDays, batchSize = defaultBatchSize } = options;
   const end = sql`now() - make_interval(days => ${retentionDays + marginDays})`;
   const { rows } = await sql<{ pruned: bigint }>`
-    WITH forgotten AS (
+    WITH deleted AS (
       DELETE FROM hold WHERE id IN (
         SELECT id FROM hold
         WHERE deadline < ${end} AND closed_at < ${end} AND (state IN ('released', 'refused') OR seen)
         ORDER BY deadline LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
       ) RETURNING id
     )
-    SELECT count(*) AS pruned FROM forgotten`.execute(database);
+    SELECT count(*) AS pruned FROM deleted`.execute(database);
   const pruned = Number(rows[0]?.pruned ?? 0n);
   counters.prunedHolds += pruned;
   return pruned === batchSize;

@@ -19,9 +19,9 @@ import {
 } from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
 import { reserveCredit } from "./holds.ts";
-import { createMoneyCounters } from "./money-figures.ts";
+import { createMoneyCounters } from "./money-totals.ts";
 import { type PublishDueOptions, publishDue } from "./publish-due.ts";
-import { settleMet, settleTold } from "./settlements.ts";
+import { settleConsumed, settleReported } from "./settlements.ts";
 
 const holdGraceMs = 300_000;
 const unseenGraceMs = 30_000;
@@ -81,7 +81,7 @@ async function hold(deadline = new Date(Date.now() + 3_600_000)): Promise<string
 
 async function settledHold(): Promise<string> {
   const id = await hold();
-  await settleTold(settlementOptions(database), [realEvent(payer, id, 7n)]);
+  await settleReported(settlementOptions(database), [realEvent(payer, id, 7n)]);
   return id;
 }
 
@@ -141,10 +141,10 @@ describe("a hold that is open", () => {
 });
 
 describe("a settled hold", () => {
-  test("is published with the event that stands until it is met", async () => {
-    const [id, met] = [await settledHold(), await settledHold()];
+  test("is published with the event that stands until it is consumed", async () => {
+    const [id, consumed] = [await settledHold(), await settledHold()];
     const settling = settlementOptions(database);
-    await settleMet(settling, [realEvent(payer, met, 7n)]);
+    await settleConsumed(settling, [realEvent(payer, consumed, 7n)]);
     const bus = new RecordingBus();
     const counters = createMoneyCounters();
     await publishDue(options(bus), running);
@@ -155,7 +155,7 @@ describe("a settled hold", () => {
       expect.objectContaining({ eventId: id, revision: 1, costNanoUsd: 7n }),
     ]);
     expect(counters).toMatchObject({ publishedUnseen: 1, publishedLost: 0 });
-    await settleMet(settling, [realEvent(payer, id, 7n)]);
+    await settleConsumed(settling, [realEvent(payer, id, 7n)]);
     expect(await publishDue(options(bus), running)).toBe(false);
     expect(bus.sent).toHaveLength(1);
   });
@@ -210,7 +210,7 @@ test("what was closed while the bus was away is not due again", async () => {
   await pass(4_000_000);
   const bus = {
     async send() {
-      await settleMet(settlementOptions(database), [realEvent(payer, id, 7n)]);
+      await settleConsumed(settlementOptions(database), [realEvent(payer, id, 7n)]);
       throw new Error("away");
     },
   };

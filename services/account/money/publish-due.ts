@@ -4,17 +4,17 @@ import { sendAll } from "../../../lib/events/send-all.ts";
 import { generationEventsTopic } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { AccountDatabase } from "../store.ts";
-import type { MoneyCounters } from "./money-figures.ts";
+import type { MoneyCounters } from "./money-totals.ts";
 
 /*
- * Publishes what no process has published, as far as the consumer of events can tell: the draft of a `lost` event for
- * a hold that is open beyond its deadline and grace, and the event of a settled hold that was not met on the topic.
- * 1. It publishes and nothing else: what was published frees or marks a hold when the consumer meets it, in its order
+ * Publishes what no process has published, as far as the consumer of events knows: the draft of a `lost` event for
+ * a hold that is open beyond its deadline and grace, and the event of a settled hold that was not consumed yet.
+ * 1. It publishes and nothing else: what was published frees or marks a hold when it is consumed, in its order
  *    behind all that stood on the topic before.
  * 2. A row is claimed, its next time set and the claim committed before its event is sent; so any number of replicas
  *    may do this, and one that dies costs a delay.
  * 3. Intervals double until the row has nothing to publish any more; copies are harmless. Only after a sending that
- *    failed, which tells nothing about the hold, a row is due again soon.
+ *    failed, which says nothing about the hold, a row is due again soon.
  */
 
 /** What publishing works with. */

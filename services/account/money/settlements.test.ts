@@ -18,8 +18,14 @@ import {
 import type { AccountDatabase } from "../store.ts";
 import { applyEvents } from "./apply-events.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
-import { readMoneyFigures } from "./money-figures.ts";
-import { maxNanoUsd, type SettlementOptions, settleMet, settlementFault, settleTold } from "./settlements.ts";
+import { readMoneyTotals } from "./money-totals.ts";
+import {
+  maxNanoUsd,
+  type SettlementOptions,
+  settleConsumed,
+  settlementFault,
+  settleReported,
+} from "./settlements.ts";
 
 const graceMs = 300_000;
 let world: MoneyDatabase;
@@ -57,19 +63,19 @@ const real = (id: string, cost: bigint) => realEvent(payer, id, cost);
 const lost = (id: string) => lostEvent(payer, id, new Date());
 
 describe("an event of an open hold", () => {
-  test("that was told frees it, debits its cost and waits to be met", async () => {
+  test("that was reported frees it, debits its cost and waits to be seen on the topic", async () => {
     const id = await hold(100n);
-    expect(await settleTold(settling, [real(id, 70n)])).toEqual(["stored"]);
+    expect(await settleReported(settling, [real(id, 70n)])).toEqual(["stored"]);
     expect(await moneyOf(database, payer)).toEqual({ balance: 930n, held: 0n, charged: 70n });
     expect(await holdOf(id)).toMatchObject({ state: "settled", revision: 1, seen: false, cost: 70n });
-    expect(await settleMet(settling, [real(id, 70n)])).toEqual(["stored"]);
+    expect(await settleConsumed(settling, [real(id, 70n)])).toEqual(["stored"]);
     expect(await holdOf(id)).toMatchObject({ state: "settled", seen: true, dueAt: null });
   });
 
-  test("that was met first is seen, and stays so when it is told after", async () => {
+  test("that was consumed first is seen, and stays so when it is reported after", async () => {
     const id = await hold(100n);
-    expect(await settleMet(settling, [real(id, 70n)])).toEqual(["stored"]);
-    expect(await settleTold(settling, [real(id, 70n)])).toEqual(["stored"]);
+    expect(await settleConsumed(settling, [real(id, 70n)])).toEqual(["stored"]);
+    expect(await settleReported(settling, [real(id, 70n)])).toEqual(["stored"]);
     expect(await holdOf(id)).toMatchObject({ state: "settled", seen: true, dueAt: null });
     expect(await moneyOf(database, payer)).toEqual({ balance: 930n, held: 0n, charged: 70n });
   });
@@ -77,22 +83,22 @@ describe("an event of an open hold", () => {
   test("is counted on the day that it was held on, whenever it comes", async () => {
     const ids = [await hold(100n), await hold(10n), await hold(1n)];
     await shiftDays(database, payer, -40);
-    await settleTold(settling, [real(ids[0] ?? "", 70n)]);
+    await settleReported(settling, [real(ids[0] ?? "", 70n)]);
     await releaseHolds(database, [{ generationId: ids[1] ?? "", accountId: payer.accountId }]);
     const { days } = await keyMoneyOf(database, payer);
     expect(days).toEqual([{ day: expect.any(String), held: 1n, spent: 70n, byok: 0n }]);
   });
 
-  test("is debited whole where it cost more, and the excess is told", async () => {
+  test("is debited whole where it cost more, and the excess is counted", async () => {
     const id = await hold(100n);
-    await settleTold(settling, [real(id, 1300n)]);
+    await settleReported(settling, [real(id, 1300n)]);
     expect(await moneyOf(database, payer)).toEqual({ balance: -300n, held: 0n, charged: 1300n });
     expect(settling.counters).toMatchObject({ overRunNanoUsd: 1200n, lateRealNanoUsd: 0n });
   });
 
   test("that cost nothing writes nothing to the ledger", async () => {
     const id = await hold(100n);
-    await settleTold(settling, [real(id, 0n)]);
+    await settleReported(settling, [real(id, 0n)]);
     const entries = database.selectFrom("ledger_entry").selectAll().where("generation_id", "=", id);
     expect(await entries.execute()).toEqual([]);
   });
@@ -101,33 +107,33 @@ describe("an event of an open hold", () => {
 describe("a lost request", () => {
   test("frees its hold and is charged nothing", async () => {
     const id = await hold(100n);
-    expect(await settleMet(settling, [lost(id)])).toEqual(["stored"]);
+    expect(await settleConsumed(settling, [lost(id)])).toEqual(["stored"]);
     expect(await moneyOf(database, payer)).toEqual({ balance: 1000n, held: 0n, charged: 0n });
     expect(await holdOf(id)).toMatchObject({ state: "lost", revision: 0, seen: true, dueAt: null });
   });
 
   test.for([
-    ["met", settleMet],
-    ["told", settleTold],
+    ["consumed", settleConsumed],
+    ["reported", settleReported],
   ] as const)(
-    "whose event is %s after all is debited once, and the amount is told",
+    "whose event is %s after all is debited once, and the amount is counted",
     async ([how, settle]) => {
       const id = await hold(100n);
-      await settleMet(settling, [lost(id)]);
+      await settleConsumed(settling, [lost(id)]);
       for (let copies = 0; copies < 2; copies++) {
         expect(await settle(settling, [real(id, 70n)])).toEqual(["stored"]);
-        expect(await settleMet(settling, [lost(id)])).toEqual(["stored"]);
+        expect(await settleConsumed(settling, [lost(id)])).toEqual(["stored"]);
       }
       expect(await moneyOf(database, payer)).toEqual({ balance: 930n, held: 0n, charged: 70n });
-      expect(await holdOf(id)).toMatchObject({ state: "settled", revision: 1, seen: how === "met" });
+      expect(await holdOf(id)).toMatchObject({ state: "settled", revision: 1, seen: how === "consumed" });
       expect(settling.counters).toMatchObject({ overRunNanoUsd: 0n, lateRealNanoUsd: 70n });
     },
   );
 
   test("that was settled before is not seen by its lost event", async () => {
     const id = await hold(100n);
-    await settleTold(settling, [real(id, 70n)]);
-    expect(await settleMet(settling, [lost(id)])).toEqual(["stored"]);
+    await settleReported(settling, [real(id, 70n)]);
+    expect(await settleConsumed(settling, [lost(id)])).toEqual(["stored"]);
     expect(await holdOf(id)).toMatchObject({ state: "settled", seen: false, dueAt: expect.any(Date) });
   });
 
@@ -135,7 +141,7 @@ describe("a lost request", () => {
     const id = await hold(100n);
     await releaseHolds(database, [{ generationId: id, accountId: payer.accountId }]);
     for (let copies = 0; copies < 2; copies++) {
-      expect(await settleMet(settling, [lost(id)])).toEqual(["stored"]);
+      expect(await settleConsumed(settling, [lost(id)])).toEqual(["stored"]);
       expect(await holdOf(id)).toEqual({ state: "lost", revision: 0, seen: true, cost: 0n, dueAt: null });
       expect(await moneyOf(database, payer)).toEqual({ balance: 1000n, held: 0n, charged: 0n });
     }
@@ -144,13 +150,13 @@ describe("a lost request", () => {
   test("that was released before anybody held credit for it stays released", async () => {
     const id = newGenerationId();
     await releaseHolds(database, [{ generationId: id, accountId: payer.accountId }]);
-    await settleMet(settling, [lost(id)]);
+    await settleConsumed(settling, [lost(id)]);
     expect(await holdOf(id)).toMatchObject({ state: "released", revision: null });
   });
 
-  test("is not freed by whoever tells of it", async () => {
+  test("is not freed by whoever reports it", async () => {
     const id = await hold(100n);
-    await settleTold(settling, [lost(id)]);
+    await settleReported(settling, [lost(id)]);
     expect(await holdOf(id)).toMatchObject({ state: "open" });
   });
 });
@@ -163,7 +169,7 @@ describe("a batch of events", () => {
   ] as const)("may have an id many times: %s", async ([, kinds]) => {
     const [id, other] = [await hold(100n), await hold(50n)];
     const events = kinds.map((kind) => (kind === "real" ? real(id, 70n) : lost(id)));
-    const outcomes = await settleMet(settling, [real(other, 5n), ...events]);
+    const outcomes = await settleConsumed(settling, [real(other, 5n), ...events]);
     expect(outcomes).toEqual(["stored", ...kinds.map(() => "stored")]);
     expect(await moneyOf(database, payer)).toEqual({ balance: 925n, held: 0n, charged: 75n });
     expect(await holdOf(id)).toMatchObject({ state: "settled", seen: true, cost: 70n });
@@ -175,8 +181,8 @@ describe("a batch of events", () => {
     const unknown = newGenerationId();
     const other = await createPayer(database, { credit: 10n });
     const events = [real(unknown, 1n), real(settled, 1n), real(released, 1n), realEvent(other, settled, 9n)];
-    expect(await settleTold(settling, events)).toEqual(["unknown", "stored", "closed", "unknown"]);
-    expect(await settleTold(settling, events.toReversed())).toEqual([
+    expect(await settleReported(settling, events)).toEqual(["unknown", "stored", "closed", "unknown"]);
+    expect(await settleReported(settling, events.toReversed())).toEqual([
       "unknown",
       "closed",
       "stored",
@@ -201,22 +207,22 @@ describe("a batch of events", () => {
   });
 });
 
-test("the figures tell of holds that are open and unseen", async () => {
-  const before = await readMoneyFigures(database, settling.counters);
-  const [, told, met] = [await hold(1n), await hold(1n), await hold(1n)];
-  await settleTold(settling, [real(told, 1n)]);
-  await settleMet(settling, [real(met, 1n)]);
-  const { openHolds, unseenHolds } = await readMoneyFigures(database, settling.counters);
+test("the totals count the holds that are open and unseen", async () => {
+  const before = await readMoneyTotals(database, settling.counters);
+  const [, reported, consumed] = [await hold(1n), await hold(1n), await hold(1n)];
+  await settleReported(settling, [real(reported, 1n)]);
+  await settleConsumed(settling, [real(consumed, 1n)]);
+  const { openHolds, unseenHolds } = await readMoneyTotals(database, settling.counters);
   expect([openHolds - before.openHolds, unseenHolds - before.unseenHolds]).toEqual([1, 1]);
 });
 
-test("the figures tell how old what is unseen is, and which holds no process has ended in time", async () => {
-  const [late, told] = [await hold(1n), await hold(1n)];
-  await settleTold(settling, [real(told, 1n)]);
-  const before = await readMoneyFigures(database, settling.counters);
+test("the totals say how old what is unseen is, and which holds no process has ended in time", async () => {
+  const [late, reported] = [await hold(1n), await hold(1n)];
+  await settleReported(settling, [real(reported, 1n)]);
+  const before = await readMoneyTotals(database, settling.counters);
   await sql`UPDATE hold SET publish_due_at = now() WHERE id = ${late}`.execute(database);
-  await sql`UPDATE hold SET closed_at = now() - interval '1 hour' WHERE id = ${told}`.execute(database);
-  const { overdueHolds, oldestUnseenS } = await readMoneyFigures(database, settling.counters);
+  await sql`UPDATE hold SET closed_at = now() - interval '1 hour' WHERE id = ${reported}`.execute(database);
+  const { overdueHolds, oldestUnseenS } = await readMoneyTotals(database, settling.counters);
   expect(overdueHolds - before.overdueHolds).toBe(1);
   expect(oldestUnseenS).toBeGreaterThanOrEqual(3600);
   expect(before.oldestUnseenS).toBeLessThan(3600);
@@ -224,7 +230,7 @@ test("the figures tell how old what is unseen is, and which holds no process has
   await sql`UPDATE hold SET publish_due_at = now() + interval '1 hour', publish_count = 1 WHERE id = ${late}`.execute(
     database,
   );
-  const published = await readMoneyFigures(database, settling.counters);
+  const published = await readMoneyTotals(database, settling.counters);
   expect(published.overdueHolds - before.overdueHolds).toBe(1);
 });
 

@@ -3,14 +3,14 @@ import type { GenerationEvent } from "../../../gen/media/event/v1/generation_eve
 import { endedAtMs, eventFault, maxEventBytes, toEventMessage } from "../../../lib/events/event-message.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { AccountDatabase } from "../store.ts";
-import type { MoneyCounters } from "./money-figures.ts";
+import type { MoneyCounters } from "./money-totals.ts";
 
 /*
- * Owns what becomes of the events of requests, by whichever of their two ways they come: told by the process (settle)
- * or read from the topic (met).
+ * Owns what becomes of the events of requests, by whichever of their two ways they come: reported by the process over
+ * RPC, or consumed from the topic.
  * 1. The row of the hold, locked, decides: open is freed and debited, lost is debited, settled changes no money. One that
  *    was released while its `lost` event was on its way becomes lost, as its record does, and moves no money.
- * 2. Only an event of the stored revision, met on the topic, makes a hold seen; a settlement never takes that back.
+ * 2. Only an event of the stored revision, consumed from the topic, makes a hold seen; a report never takes that back.
  * 3. What a hold spent counts on the day that it was held on, whenever it is closed.
  * 4. Without a hold nothing is debited.
  */
@@ -18,12 +18,12 @@ import type { MoneyCounters } from "./money-figures.ts";
 /** What became of an event; `unknown` and `closed` changed nothing. */
 export type SettlementOutcome = "stored" | "unknown" | "closed";
 
-/** What settling works with. */
+/** The counters are those of the process. */
 export interface SettlementOptions {
   readonly database: AccountDatabase;
   readonly counters: MoneyCounters;
   readonly log: Log;
-  /** How long an event that was told may stay unmet on the topic before it is published from here. */
+  /** How long an event that was reported may stay unseen on the topic before it is published from here. */
   readonly unseenGraceMs: number;
 }
 
@@ -40,16 +40,16 @@ export function settlementFault(event: GenerationEvent, oldestMs: number): strin
   return undefined;
 }
 
-/** Settles holds with events that processes told, in one statement; answers in their order. */
-export function settleTold(
+/** Settles holds with events that processes reported over RPC, in one statement; answers in their order. */
+export function settleReported(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
 ): Promise<readonly SettlementOutcome[]> {
   return settle(options, events, false);
 }
 
-/** Applies events that were read from the topic, in one statement; answers in their order. */
-export function settleMet(
+/** Settles holds with events consumed from the topic, in one statement; answers in their order. */
+export function settleConsumed(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
 ): Promise<readonly SettlementOutcome[]> {
@@ -65,7 +65,7 @@ interface SettlementRow {
 async function settle(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
-  met: boolean,
+  consumed: boolean,
 ): Promise<readonly SettlementOutcome[]> {
   if (events.length === 0) return [];
   const { rows } = await sql<SettlementRow>`SELECT outcome, over_run, late FROM settle(
@@ -75,14 +75,14 @@ async function settle(
     ${events.map(({ costNanoUsd }) => costNanoUsd)},
     ${events.map(({ byok, listPriceNanoUsd }) => (byok ? listPriceNanoUsd : 0n))},
     ${events.map((event) => toEventMessage(event).value)},
-    ${met}, make_interval(secs => ${options.unseenGraceMs / 1000})) ORDER BY position`.execute(
+    ${consumed}, make_interval(secs => ${options.unseenGraceMs / 1000})) ORDER BY position`.execute(
     options.database,
   );
   for (const [index, row] of rows.entries()) note(options, row, events[index]);
   return rows.map(({ outcome }) => outcome);
 }
 
-/** Counts and tells what must not go unnoticed. */
+/** Counts and logs what must not go unnoticed. */
 function note(
   { counters, log }: SettlementOptions,
   { outcome, over_run, late }: SettlementRow,

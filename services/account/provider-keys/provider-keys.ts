@@ -137,7 +137,7 @@ export function listProviderKeys(database: AccountDatabase, accountId: string): 
     .execute();
 }
 
-/** Forgets a provider key. Throws `record_unknown`, also for one deleted before. */
+/** Deletes a provider key. Throws `record_unknown`, also for one deleted before. */
 export async function deleteProviderKey(
   database: AccountDatabase,
   accountId: string,

@@ -13,7 +13,7 @@ import {
   type ReceiverHttp,
 } from "../types/contract.ts";
 import type { ClaimedBatch } from "./claim.ts";
-import { toTells } from "./redact.ts";
+import { toDisclosed } from "./redact.ts";
 
 /** What attempts are made with. */
 export interface AttempterOptions {
@@ -57,8 +57,8 @@ export class Attempter {
   }
 
   /** Sends a batch. */
-  deliver({ destination_id: id, tells, events, ...claimed }: ClaimedBatch): Promise<AttemptResult> {
-    const batch = { id: claimed.batch_id, events, tells: toTells(tells) };
+  deliver({ destination_id: id, disclosed, events, ...claimed }: ClaimedBatch): Promise<AttemptResult> {
+    const batch = { id: claimed.batch_id, events, disclosed: toDisclosed(disclosed) };
     return this.#attempt({ id, ...claimed }, undefined, (type, config, context) =>
       type.deliver(batch, config, context),
     );

@@ -1,11 +1,11 @@
 /**
  * Owns the claims on destinations that are due. Times are the database's.
  *
- * 1. A lane has at most one holder: who claims it gives it a new lease and makes it due when the lease runs out. A
+ * 1. A queue has at most one holder: who claims it gives it a new lease and makes it due when the lease runs out. A
  *    holder that dies loses it then; one that comes late reports in vain (outcome.ts).
- * 2. A batch is all that waits in a lane up to a position. It is formed under the lane's lock and keeps its id and its
+ * 2. A batch is all that waits in a queue up to a position. It is formed under the queue's lock and keeps its id and its
  *    events until it was taken or given up, whoever sends it.
- * 3. Lanes that others hold a lock on are passed over, never waited for.
+ * 3. Queues that others hold a lock on are passed over, never waited for.
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { sql } from "kysely";
@@ -16,22 +16,22 @@ import {
 import { endedAtMs } from "../../../lib/events/event-message.ts";
 import type { DestinationDatabase, DestinationTransaction } from "../store.ts";
 import type { DeliveryLimits } from "./delivery-limits.ts";
-import { type Disclosure, redact, type TellsMask, tellsMaskOf } from "./redact.ts";
+import { type DisclosureMask, type DisclosureSettings, disclosureMaskOf, redact } from "./redact.ts";
 
 /** A destination that was claimed, with the batch to send. */
 export interface ClaimedBatch
-  extends Omit<ClaimedLane, keyof Disclosure | "max_events" | "batch_id" | "batch_through"> {
+  extends Omit<ClaimedQueue, keyof DisclosureSettings | "max_events" | "batch_id" | "batch_through"> {
   readonly batch_id: string;
   readonly batch_through: bigint;
   /** In the order of their ends, redacted. */
   readonly events: readonly GenerationEvent[];
-  /** What they tell. */
-  readonly tells: TellsMask;
+  /** What of them is disclosed. */
+  readonly disclosed: DisclosureMask;
   /** Whether it has about as many events, or bytes, as a batch may have. */
   readonly isFull: boolean;
 }
 
-interface ClaimedLane extends Disclosure {
+interface ClaimedQueue extends DisclosureSettings {
   readonly destination_id: string;
   readonly lease_id: string;
   readonly account_id: string;
@@ -53,7 +53,7 @@ export interface ClaimOptions {
   /** Most destinations whose last delivery worked at once. */
   readonly healthy: number;
   /** Most of the others. */
-  readonly ailing: number;
+  readonly failing: number;
   /** Most events of a batch of a type. */
   maxBatchEvents(type: string): number;
 }
@@ -68,31 +68,31 @@ export interface Claim {
   readonly nextDueMs: number | undefined;
 }
 
-/** Whether a destination has to be content with the room of those that fail or are slow. */
-export function isAiling({ failures, is_slow }: Pick<ClaimedBatch, "failures" | "is_slow">): boolean {
+/** Whether a destination shares the room of those that fail or are slow. */
+export function isFailing({ failures, is_slow }: Pick<ClaimedBatch, "failures" | "is_slow">): boolean {
   return failures > 0 || is_slow;
 }
 
 /** Claims destinations that are due, longest waiting first, each with its batch. */
 export async function claimBatches(options: ClaimOptions): Promise<Claim> {
   return options.database.transaction().execute(async (transaction) => {
-    const lanes = await claimLanes(transaction, options);
-    const batches = lanes.length === 0 ? [] : await formBatches(transaction, lanes, options);
-    return { batches, nextDueMs: await readNextDueMs(transaction, lanes, options) };
+    const queues = await claimQueues(transaction, options);
+    const batches = queues.length === 0 ? [] : await formBatches(transaction, queues, options);
+    return { batches, nextDueMs: await readNextDueMs(transaction, queues, options) };
   });
 }
 
-async function claimLanes(
+async function claimQueues(
   transaction: DestinationTransaction,
-  { limits, healthy, ailing }: ClaimOptions,
-): Promise<readonly ClaimedLane[]> {
-  const due = (ails: boolean, limit: number) => sql`
+  { limits, healthy, failing }: ClaimOptions,
+): Promise<readonly ClaimedQueue[]> {
+  const due = (fails: boolean, limit: number) => sql`
     SELECT destination_id FROM lane
-    WHERE enabled AND paused_at IS NULL AND due_at <= now() AND (failures > 0 OR is_slow) = ${ails}
+    WHERE enabled AND paused_at IS NULL AND due_at <= now() AND (failures > 0 OR is_slow) = ${fails}
     ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`;
-  const { rows } = await sql<ClaimedLane>`
-    WITH healthy AS (${due(false, healthy)}), ailing AS (${due(true, ailing)}),
-      due AS (SELECT destination_id FROM healthy UNION ALL SELECT destination_id FROM ailing)
+  const { rows } = await sql<ClaimedQueue>`
+    WITH healthy AS (${due(false, healthy)}), failing AS (${due(true, failing)}),
+      due AS (SELECT destination_id FROM healthy UNION ALL SELECT destination_id FROM failing)
     UPDATE lane SET lease_id = gen_random_uuid(), due_at = now() + make_interval(secs => ${limits.leaseMs / 1000}),
       not_before = now() + make_interval(secs => ${limits.batchIntervalMs / 1000})
     FROM due JOIN destination ON destination.id = due.destination_id
@@ -106,13 +106,13 @@ async function claimLanes(
 
 async function readNextDueMs(
   transaction: DestinationTransaction,
-  claimed: readonly ClaimedLane[],
-  { healthy, ailing }: ClaimOptions,
+  claimed: readonly ClaimedQueue[],
+  { healthy, failing }: ClaimOptions,
 ): Promise<number | undefined> {
-  const ailingClaimed = claimed.filter(isAiling).length;
+  const failingClaimed = claimed.filter(isFailing).length;
   const hasRoom = [
-    ...(claimed.length - ailingClaimed < healthy ? [false] : []),
-    ...(ailingClaimed < ailing ? [true] : []),
+    ...(claimed.length - failingClaimed < healthy ? [false] : []),
+    ...(failingClaimed < failing ? [true] : []),
   ];
   const { rows } = await sql<{ due_ms: number | null }>`
     SELECT (extract(epoch FROM min(due_at) - now()) * 1000)::float AS due_ms FROM lane
@@ -124,7 +124,7 @@ async function readNextDueMs(
 
 interface WaitingEvent {
   readonly destination_id: string;
-  readonly tells: TellsMask;
+  readonly disclosed: DisclosureMask;
   readonly event: Buffer;
   /** Of a batch that is new. */
   readonly batch_id: string | null;
@@ -133,51 +133,51 @@ interface WaitingEvent {
 
 async function formBatches(
   transaction: DestinationTransaction,
-  lanes: readonly ClaimedLane[],
+  queues: readonly ClaimedQueue[],
   { limits, maxBatchEvents }: ClaimOptions,
 ): Promise<readonly ClaimedBatch[]> {
-  const mostEvents = lanes.map(({ type, max_events }) =>
+  const mostEvents = queues.map(({ type, max_events }) =>
     Math.min(maxBatchEvents(type), max_events ?? Infinity),
   );
-  const rows = await pickEvents(transaction, lanes, mostEvents, limits);
+  const rows = await pickEvents(transaction, queues, mostEvents, limits);
   const waiting = Map.groupBy(rows, ({ destination_id }) => destination_id);
-  const batches = lanes.flatMap((lane, index) => {
-    const events = waiting.get(lane.destination_id) ?? [];
+  const batches = queues.flatMap((queue, index) => {
+    const events = waiting.get(queue.destination_id) ?? [];
     const bytes = events.reduce((sum, { event }) => sum + event.length, 0);
     const isFull = events.length >= (mostEvents[index] ?? 1) || bytes > limits.maxBatchBytes / 2;
-    return toBatch(lane, events, isFull);
+    return toBatch(queue, events, isFull);
   });
   const formed = new Set(batches.map(({ destination_id }) => destination_id));
-  const idle = lanes.map(({ destination_id }) => destination_id).filter((id) => !formed.has(id));
+  const idle = queues.map(({ destination_id }) => destination_id).filter((id) => !formed.has(id));
   if (idle.length > 0) await giveBack(transaction, idle);
   return batches;
 }
 
-/** Reads the batches, and forms those that are new: as many events as fit and tell the same. */
+/** Reads the batches, and forms those that are new: as many events as fit and disclose the same fields. */
 async function pickEvents(
   transaction: DestinationTransaction,
-  lanes: readonly ClaimedLane[],
+  queues: readonly ClaimedQueue[],
   mostEvents: readonly number[],
   { maxBatchBytes }: DeliveryLimits,
 ): Promise<readonly WaitingEvent[]> {
   const { rows } = await sql<WaitingEvent>`
     WITH picked AS (
       SELECT wanted.destination_id, through, first.position, first.tells, first.event
-      FROM unnest(${lanes.map(({ destination_id }) => destination_id)}::uuid[],
-          ${lanes.map(({ batch_through }) => batch_through)}::bigint[], ${mostEvents}::int[])
+      FROM unnest(${queues.map(({ destination_id }) => destination_id)}::uuid[],
+          ${queues.map(({ batch_through }) => batch_through)}::bigint[], ${mostEvents}::int[])
         AS wanted (destination_id, through, most)
       CROSS JOIN LATERAL (
         SELECT position, tells, event, row_number() OVER line AS number,
-          sum(octet_length(event)) OVER line AS bytes, bool_and(tells = told) OVER line AS tells_same
+          sum(octet_length(event)) OVER line AS bytes, bool_and(tells = first_tells) OVER line AS is_same
         FROM (
-          SELECT position, tells, event, first_value(tells) OVER (ORDER BY position) AS told
+          SELECT position, tells, event, first_value(tells) OVER (ORDER BY position) AS first_tells
           FROM pending
           WHERE pending.destination_id = wanted.destination_id AND (through IS NULL OR position <= through)
           ORDER BY position LIMIT CASE WHEN through IS NULL THEN most END
         ) AS waiting
         WINDOW line AS (ORDER BY position)
       ) AS first
-      WHERE through IS NOT NULL OR number = 1 OR (bytes <= ${maxBatchBytes} AND tells_same)
+      WHERE through IS NOT NULL OR number = 1 OR (bytes <= ${maxBatchBytes} AND is_same)
     ),
     formed AS (
       UPDATE lane SET batch_id = gen_random_uuid(), batch_through = last.position
@@ -187,30 +187,30 @@ async function pickEvents(
       WHERE lane.destination_id = last.destination_id
       RETURNING lane.destination_id, lane.batch_id, lane.batch_through
     )
-    SELECT picked.destination_id, tells, event, batch_id, batch_through
+    SELECT picked.destination_id, tells AS disclosed, event, batch_id, batch_through
     FROM picked LEFT JOIN formed ON formed.destination_id = picked.destination_id
     ORDER BY picked.destination_id, position`.execute(transaction);
   return rows;
 }
 
-/** A lane's batch; none when nothing waits. */
-function toBatch(lane: ClaimedLane, waiting: readonly WaitingEvent[], isFull: boolean): ClaimedBatch[] {
-  const { batch_id, batch_through, max_events, ...rest } = lane;
+/** A queue's batch; none when nothing waits. */
+function toBatch(queue: ClaimedQueue, waiting: readonly WaitingEvent[], isFull: boolean): ClaimedBatch[] {
+  const { batch_id, batch_through, max_events, ...rest } = queue;
   const { privacy_mode, tells_cost, tells_identity, tells_request_context, ...claimed } = rest;
   const [first] = waiting;
   const id = batch_id ?? first?.batch_id;
   const through = batch_through ?? first?.batch_through;
   if (first === undefined || id == null || through == null) return [];
-  const tells = first.tells & tellsMaskOf(rest);
+  const disclosed = first.disclosed & disclosureMaskOf(rest);
   const events = waiting.map(({ event }) => {
     const queued = fromBinary(GenerationEventSchema, event);
-    return tells === first.tells ? queued : redact(queued, tells);
+    return disclosed === first.disclosed ? queued : redact(queued, disclosed);
   });
   events.sort((a, b) => endedAtMs(a) - endedAtMs(b));
-  return [{ ...claimed, batch_id: id, batch_through: through, events, tells, isFull }];
+  return [{ ...claimed, batch_id: id, batch_through: through, events, disclosed, isFull }];
 }
 
-/** Lets go of lanes in which nothing waits, or no more of their batch. */
+/** Releases queues in which nothing waits, or no more of their batch. */
 async function giveBack(transaction: DestinationTransaction, ids: readonly string[]): Promise<void> {
   await sql`UPDATE lane SET lease_id = NULL, batch_id = NULL, batch_through = NULL, due_at =
       CASE WHEN EXISTS (SELECT FROM pending WHERE pending.destination_id = lane.destination_id) THEN now() END

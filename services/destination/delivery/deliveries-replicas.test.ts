@@ -58,7 +58,7 @@ const claim = (leaseMs: number) =>
     database,
     limits: { ...quickLimits, leaseMs },
     healthy: 10,
-    ailing: 10,
+    failing: 10,
     maxBatchEvents: () => 10,
   });
 
@@ -219,17 +219,17 @@ test("a destination that takes long has the room of those that fail, until it is
   const account_id = testUuid(1);
   await addDestination(database, { account_id, url: receiver.url() });
   const limits = { ...quickLimits, slowAfterMs: 2000, leaseMs: 60_000 };
-  const claimWithRoom = (healthy: number, ailing: number) =>
-    claimBatches({ database, limits, healthy, ailing, maxBatchEvents: () => 1 });
+  const claimWithRoom = (healthy: number, failing: number) =>
+    claimBatches({ database, limits, healthy, failing, maxBatchEvents: () => 1 });
   await queueAll([account_id], 3);
   for (const [latencyMs, room] of [
     [2001, [1, 0]],
     [2000, [0, 1]],
     [1, [1, 0]],
   ] as const) {
-    const [healthy, ailing] = room;
-    expect(await claimWithRoom(ailing, healthy)).toEqual({ batches: [], nextDueMs: undefined });
-    const [batch] = (await claimWithRoom(healthy, ailing)).batches;
+    const [healthy, failing] = room;
+    expect(await claimWithRoom(failing, healthy)).toEqual({ batches: [], nextDueMs: undefined });
+    const [batch] = (await claimWithRoom(healthy, failing)).batches;
     if (batch === undefined) throw new Error("nothing was claimed");
     const report = reportOf(batch, { latencyMs, isFull: true });
     expect(await keepReports({ database, limits }, [report])).toEqual(["kept"]);
@@ -246,7 +246,7 @@ test("slow destinations hold up nobody", async () => {
   const [quick = ""] = accounts;
   const gate = Promise.withResolvers<number>();
   receiver.answer = ({ path }) => (path === `/${quick}` ? 200 : gate.promise);
-  deliver({ limits: { maxHealthyInFlight: 2, maxAilingInFlight: 3, leaseMs: 60_000 } });
+  deliver({ limits: { maxHealthyInFlight: 2, maxFailingInFlight: 3, leaseMs: 60_000 } });
   await queueAll(accounts, 20);
   await waitUntil(() => receiver.taken(quick).length === 20, patient);
   expect(receiver.requests.filter(({ path }) => path !== `/${quick}`)).toHaveLength(3);
@@ -269,7 +269,7 @@ test("dead destinations hold what waits for them, and hold up nobody", async () 
   }
   receiver.answer = ({ path }) => dead.get(path) ?? 200;
   // Fewer places for those that fail than there are dead ones.
-  const limits = { maxHealthyInFlight: 12, maxAilingInFlight: 3, leaseMs: 60_000 };
+  const limits = { maxHealthyInFlight: 12, maxFailingInFlight: 3, leaseMs: 60_000 };
   deliver({ limits });
   deliver({ limits });
   await queueAll(accounts, 30);

@@ -76,7 +76,7 @@ async function log(id: string) {
   return rows.toReversed();
 }
 
-async function lane(id: string) {
+async function queueOf(id: string) {
   return database.selectFrom("lane").selectAll().where("destination_id", "=", id).executeTakeFirstOrThrow();
 }
 
@@ -91,7 +91,7 @@ describe("what waits", () => {
     expect(receiver.taken()).toEqual(named(0, 120));
     expect(receiver.batches().map(({ events }) => events.length)).toEqual([50, 50, 20]);
     const [first] = receiver.batches();
-    expect(first?.tells).toEqual({ cost: true, identity: true, requestContext: true });
+    expect(first?.disclosed).toEqual({ cost: true, identity: true, requestContext: true });
     expect(first?.events[0]).toMatchObject({ costNanoUsd: "9", keyName: "a key" });
     const rows = await log(id);
     expect(rows.map(({ batch_id }) => batch_id)).toEqual(receiver.batches().map((batch) => batch.id));
@@ -106,7 +106,7 @@ describe("what waits", () => {
     );
     await waitUntil(() => deliveries.delivered === 3);
     expect(deliveries).toMatchObject({ deliveredEvents: 120, failed: 0, repeated: 0 });
-    expect(await lane(id)).toMatchObject({ due_at: null, lease_id: null, batch_id: null, failures: 0 });
+    expect(await queueOf(id)).toMatchObject({ due_at: null, lease_id: null, batch_id: null, failures: 0 });
   });
 
   test("and what comes meanwhile finds its way without being looked for", async () => {
@@ -121,7 +121,7 @@ describe("what waits", () => {
     expect(receiver.taken()).toEqual(named(0, 10));
   });
 
-  test("is never in one batch with what tells something else", async () => {
+  test("is never in one batch with what discloses other fields", async () => {
     const id = await add();
     const change = { tells_cost: false, sealed: undefined } as Parameters<typeof changeDestination>[2];
     await queue(0, 2);
@@ -130,13 +130,13 @@ describe("what waits", () => {
     await changeDestination(database, { id, version: 2 }, { ...change, tells_cost: true });
     deliver();
     await waitUntil(() => isEmpty(id), patient);
-    expect(receiver.batches().map(({ tells, events }) => [tells.cost, events.length])).toEqual([
+    expect(receiver.batches().map(({ disclosed, events }) => [disclosed.cost, events.length])).toEqual([
       [true, 2],
       [false, 2],
     ]);
   });
 
-  test("tells nothing any more that its owner has withdrawn since", async () => {
+  test("discloses nothing any more that its owner has withdrawn since", async () => {
     const id = await add();
     await queue(0, 1, { endUser: "canary", sessionId: "canary" });
     const change = { privacy_mode: true, sealed: undefined } as Parameters<typeof changeDestination>[2];
@@ -145,7 +145,7 @@ describe("what waits", () => {
     await waitUntil(() => isEmpty(id), patient);
     expect(receiver.taken()).toEqual(named(0, 1));
     expect(JSON.stringify(receiver.requests.map(({ body }) => body))).not.toContain("canary");
-    expect(receiver.batches()[0]?.tells.requestContext).toBe(false);
+    expect(receiver.batches()[0]?.disclosed.requestContext).toBe(false);
   });
 });
 
@@ -160,7 +160,7 @@ describe("a receiver that", () => {
     await waitUntil(() => receiver.requests.length >= 8, patient);
     const refused = receiver.requests.map(({ body }) => JSON.stringify(body));
     expect(new Set(refused).size).toBe(1);
-    const { last_failure, failing_since } = await lane(id);
+    const { last_failure, failing_since } = await queueOf(id);
     expect({ last_failure, failing: failing_since !== null }).toEqual({
       last_failure: "the receiver says 500",
       failing: true,
@@ -171,7 +171,7 @@ describe("a receiver that", () => {
     const rows = await log(id);
     expect(rows[3]).toMatchObject({ status: "retrying", attempt: 4, response_status: 500, event_count: 50 });
     expect(rows.at(-1)).toMatchObject({ status: "delivered", attempt: 1, response_status: 204 });
-    expect(await lane(id)).toMatchObject({ last_failure: "", failing_since: null, failures: 0 });
+    expect(await queueOf(id)).toMatchObject({ last_failure: "", failing_since: null, failures: 0 });
   });
 
   test("flaps, cuts and hangs gets everything, each batch under one id", async () => {
@@ -197,7 +197,7 @@ describe("a receiver that", () => {
     receiver.answer = () => ({ status: 429, headers: { "retry-after": "1200" } });
     deliver();
     const waiting = await waitUntil(async () => {
-      const { lease_id, failures, due_at } = await lane(id);
+      const { lease_id, failures, due_at } = await queueOf(id);
       return failures === 1 && lease_id === null ? due_at : undefined;
     }, patient);
     expect(waiting.getTime() - Date.now()).toBeGreaterThan(1100_000);
@@ -218,7 +218,7 @@ describe("a receiver that", () => {
   });
 
   test.for(["before", "after"])(
-    "has a new address, told %s the old one failed, is tried there at once",
+    "has a new address, set %s the old one failed, is tried there at once",
     async (when) => {
       const id = await add("old");
       await queue(0, 1);
@@ -232,7 +232,7 @@ describe("a receiver that", () => {
       await waitUntil(() => receiver.requests.length === 1, patient);
       if (when === "after") {
         failing.resolve();
-        await waitUntil(async () => (await lane(id)).failures === 1, patient);
+        await waitUntil(async () => (await queueOf(id)).failures === 1, patient);
       }
       const settings = { url: receiver.url("new"), method: "POST", headers: {} };
       const sealed = testKeeper().seal(settings, { id, account_id });
@@ -253,7 +253,7 @@ describe("a destination", () => {
     await queue(0, 3);
     receiver.answer = () => 500;
     deliver({ limits: { pauseAfterMs: 1, pauseAfterFailures: 3 } });
-    await waitUntil(async () => (await lane(id)).paused_at !== null, patient);
+    await waitUntil(async () => (await queueOf(id)).paused_at !== null, patient);
     expect(receiver.requests).toHaveLength(3);
     await queue(3, 2);
     expect(await waitingFor(database, id)).toEqual(named(0, 5));
@@ -274,7 +274,7 @@ describe("a destination", () => {
     await queue(0, 1);
     receiver.answer = ({ path }) => (path === "/old" ? 401 : 200);
     deliver({ limits: { pauseAfterMs: 1, pauseAfterFailures: 2 } });
-    await waitUntil(async () => (await lane(id)).paused_at !== null, patient);
+    await waitUntil(async () => (await queueOf(id)).paused_at !== null, patient);
     const settings = { url: receiver.url("new"), method: "POST", headers: {} };
     const sealed = testKeeper().seal(settings, { id, account_id });
     const change = { sealed } as Parameters<typeof changeDestination>[2];

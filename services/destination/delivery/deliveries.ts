@@ -13,7 +13,7 @@ import type { Log } from "../../../lib/runtime/log.ts";
 import type { DestinationDatabase } from "../store.ts";
 import type { Attempter } from "./attempt.ts";
 import { retryDelayMs } from "./back-off.ts";
-import { type Claim, type ClaimedBatch, claimBatches, isAiling } from "./claim.ts";
+import { type Claim, type ClaimedBatch, claimBatches, isFailing } from "./claim.ts";
 import type { DeliveryLimits } from "./delivery-limits.ts";
 import { type AttemptReport, keepReports, type ReportOutcome } from "./outcome.ts";
 import { WakeUp } from "./wake-up.ts";
@@ -30,7 +30,7 @@ export interface DeliveriesOptions {
   maxBatchEvents(type: string): number;
 }
 
-/** Running deliveries, with figures for metrics. */
+/** Running deliveries. The counts are since the start. */
 export interface Deliveries {
   /** Attempts under way. */
   readonly inFlight: number;
@@ -69,7 +69,7 @@ class RunningDeliveries implements Deliveries {
   repeated = 0;
   pauses = 0;
   readonly #options: DeliveriesOptions;
-  /** Attempts, and whether their destinations ail. */
+  /** Attempts, and whether their destinations are failing. */
   readonly #underWay = new Map<Promise<void>, boolean>();
   readonly #wakeUp = new WakeUp();
   readonly #reports: BatchCall<AttemptReport, ReportOutcome>;
@@ -124,10 +124,10 @@ class RunningDeliveries implements Deliveries {
   /** Claims as much as there is room for and says how long to wait until there may be more. */
   async #claim(): Promise<number> {
     const { database, limits, maxBatchEvents } = this.#options;
-    const ailingNow = [...this.#underWay.values()].filter(Boolean).length;
-    const ailing = limits.maxAilingInFlight - ailingNow;
-    const healthy = limits.maxHealthyInFlight - (this.#underWay.size - ailingNow);
-    const claim = await claimBatches({ database, limits, healthy, ailing, maxBatchEvents });
+    const failingNow = [...this.#underWay.values()].filter(Boolean).length;
+    const failing = limits.maxFailingInFlight - failingNow;
+    const healthy = limits.maxHealthyInFlight - (this.#underWay.size - failingNow);
+    const claim = await claimBatches({ database, limits, healthy, failing, maxBatchEvents });
     for (const batch of claim.batches) this.#start(batch);
     return waitMsAfter(claim);
   }
@@ -137,7 +137,7 @@ class RunningDeliveries implements Deliveries {
       this.#underWay.delete(work);
       this.#wakeUp.wake();
     });
-    this.#underWay.set(work, isAiling(batch));
+    this.#underWay.set(work, isFailing(batch));
   }
 
   async #deliver(batch: ClaimedBatch): Promise<void> {
@@ -162,7 +162,7 @@ class RunningDeliveries implements Deliveries {
     };
     this.#count(report);
     try {
-      this.#tell(report, await this.#reports.call(report));
+      this.#log(report, await this.#reports.call(report));
     } catch (thrown) {
       this.repeated += 1;
       log.warn({ err: thrown, destination_id: batch.destination_id }, "a delivery could not be noted");
@@ -176,7 +176,7 @@ class RunningDeliveries implements Deliveries {
     } else this.failed += 1;
   }
 
-  #tell(report: AttemptReport, outcome: ReportOutcome): void {
+  #log(report: AttemptReport, outcome: ReportOutcome): void {
     const { log } = this.#options;
     const { destinationId, batchId, attempt, status, cause, isTaken } = report;
     const line = { destination_id: destinationId, batch_id: batchId, attempt, status, cause };

@@ -3,7 +3,7 @@ export interface DeliveryLimits {
   /** Most deliveries under way in a process to destinations whose last one worked at once; each has at most one. */
   readonly maxHealthyInFlight: number;
   /** Most to the others, which fail or are slow: room of their own, so that neither kind crowds out the other. */
-  readonly maxAilingInFlight: number;
+  readonly maxFailingInFlight: number;
   /** An attempt that takes longer is slow, milliseconds, even if it works. */
   readonly slowAfterMs: number;
   /** Most bytes of the events of a batch, as stored; a single larger event goes alone. */
@@ -44,7 +44,7 @@ const dayMs = 24 * hourMs;
 /** The limits of a service that runs. */
 export const defaultDeliveryLimits: DeliveryLimits = {
   maxHealthyInFlight: 96,
-  maxAilingInFlight: 32,
+  maxFailingInFlight: 32,
   slowAfterMs: 2 * secondMs,
   maxBatchBytes: 1 << 20,
   batchIntervalMs: 300,

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../lib/runtime/log.ts";
 import { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { parsePrometheusText } from "../../../test/support/prometheus-text.ts";
+import type { DeliveryTotals } from "./backlog.ts";
 import { watchDeliveries } from "./delivery-metrics.ts";
-import type { DestinationFigures } from "./figures.ts";
 
-const figures: DestinationFigures = {
+const totals: DeliveryTotals = {
   inFlight: 1,
   deliveredBatches: 2,
   deliveredEvents: 3,
@@ -21,15 +21,15 @@ const figures: DestinationFigures = {
   oldestHealthyPendingMs: 250,
 };
 
-async function told(read: () => Promise<DestinationFigures>) {
+async function observed(read: () => Promise<DeliveryTotals>) {
   const metrics = new Metrics({ log: silentLog });
-  watchDeliveries(metrics, { consumer: undefined, figures: read }, silentLog);
+  watchDeliveries(metrics, { consumer: undefined, deliveryTotals: read }, silentLog);
   const series = parsePrometheusText(await metrics.scrape());
   return Object.fromEntries(series.map(({ name, value }) => [name.replace("media_gateway_", ""), value]));
 }
 
-test("every figure of deliveries is told, times in seconds", async () => {
-  expect(await told(async () => figures)).toEqual({
+test("every total of deliveries is observed, times in seconds", async () => {
+  expect(await observed(async () => totals)).toEqual({
     deliveries_in_flight: 1,
     deliveries_delivered_total: 2,
     deliveries_events_total: 3,
@@ -46,6 +46,6 @@ test("every figure of deliveries is told, times in seconds", async () => {
   });
 });
 
-test("with the database away nothing is told, and nothing fails", async () => {
-  expect(await told(() => Promise.reject(new Error("away")))).toEqual({});
+test("with the database away nothing is observed, and nothing fails", async () => {
+  expect(await observed(() => Promise.reject(new Error("away")))).toEqual({});
 });

@@ -4,19 +4,19 @@ import { groups } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { Figure, Metrics } from "../../../lib/telemetry/metrics.ts";
 import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
-import type { DestinationFigures } from "./figures.ts";
+import type { DeliveryTotals } from "./backlog.ts";
 
-/** Where the figures of deliveries come from. */
+/** What is observed. `deliveryTotals` may reject: the database is away. */
 export interface DeliverySource {
   readonly consumer: EventConsumer | undefined;
-  figures(): Promise<DestinationFigures>;
+  deliveryTotals(): Promise<DeliveryTotals>;
 }
 
-type Told = readonly [name: string, kind: Figure["kind"], help: string, unit?: number];
+type Metric = readonly [name: string, kind: Figure["kind"], help: string, unit?: number];
 
 const perSecond = 1000;
 
-const told: Readonly<Record<keyof DestinationFigures, Told>> = {
+const metricsOf: Readonly<Record<keyof DeliveryTotals, Metric>> = {
   inFlight: ["deliveries_in_flight", "gauge", "Attempts at receivers that are under way."],
   deliveredBatches: ["deliveries_delivered_total", "counter", "Attempts that receivers took."],
   deliveredEvents: ["deliveries_events_total", "counter", "Events in what receivers took."],
@@ -62,14 +62,14 @@ const told: Readonly<Record<keyof DestinationFigures, Told>> = {
   ],
 };
 
-/** Tells how events are taken in and delivered. What is not of this process is the same in all replicas. */
+/** Exports how events are consumed and delivered. What is not of this process is the same in all replicas. */
 export function watchDeliveries(metrics: Metrics, source: DeliverySource, log: Log): void {
   watchConsumer(metrics, groups.destination, () => source.consumer);
-  const figures = cachedRead(() => source.figures(), { name: "deliveries", log });
-  for (const [field, [name, kind, help, unit = 1]] of Object.entries(told)) {
+  const totals = cachedRead(() => source.deliveryTotals(), { name: "deliveries", log });
+  for (const [field, [name, kind, help, unit = 1]] of Object.entries(metricsOf)) {
     const read = async () => {
-      const now = await figures();
-      return now === undefined ? undefined : now[field as keyof DestinationFigures] / unit;
+      const now = await totals();
+      return now === undefined ? undefined : now[field as keyof DeliveryTotals] / unit;
     };
     metrics.observe({ name: `media_gateway_${name}`, help, kind, read });
   }

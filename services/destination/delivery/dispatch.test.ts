@@ -43,7 +43,7 @@ function claim() {
     database,
     limits: quickLimits,
     healthy: 10,
-    ailing: 10,
+    failing: 10,
     maxBatchEvents: () => 10,
   });
 }
@@ -83,7 +83,7 @@ describe("an event", () => {
     expect(await waitingFor(database, ofModel)).toEqual(["gen-tts-1/1", "gen-tts-3/1"]);
   });
 
-  test("is stored without what its destination is not told", async () => {
+  test("is stored without what is not disclosed to its destination", async () => {
     const secrets = { endUser: "canary-user", sessionId: "canary-session", trace: { a: "canary-trace" } };
     const closed = await addDestination(database, {
       account_id,

@@ -5,10 +5,10 @@
  * 1. An event is known from the moment in which it is queued: copies of it, and lower revisions, are never queued after
  *    it. Which of two transactions comes first is the database's word.
  * 2. A higher revision takes the place of a lower one that waits and is in no batch yet; a batch keeps what it holds.
- * 3. Positions are given out under the locks of the lanes, so that what is visible of a lane has no gaps: whatever comes
+ * 3. Positions are given out under the locks of the queues, so that what is visible of a queue has no gaps: whatever comes
  *    later stands behind it.
- * 4. Whether a destination is there and enabled is read under its lane's lock; what is not is given nothing.
- * 5. Locks are taken in one order: known events by id, lanes by id. So replicas never wait in a circle.
+ * 4. Whether a destination is there and enabled is read under its queue's lock; what is not is given nothing.
+ * 5. Locks are taken in one order: known events by id, queues by id. So replicas never wait in a circle.
  * 6. An event is redacted before it is stored.
  */
 import { toBinary } from "@bufbuild/protobuf";
@@ -20,7 +20,7 @@ import {
 import type { RefusedEvent } from "../../../lib/events/batch-consumer.ts";
 import { endedAtMs } from "../../../lib/events/event-message.ts";
 import type { DestinationDatabase, DestinationRow, DestinationTransaction } from "../store.ts";
-import { redact, type TellsMask, tellsMaskOf } from "./redact.ts";
+import { type DisclosureMask, disclosureMaskOf, redact } from "./redact.ts";
 import { selects } from "./select.ts";
 
 /** An open destination, as far as it decides about what it is given. */
@@ -30,7 +30,7 @@ type Taker = Omit<DestinationRow, "sealed" | "type" | "name" | "version" | "crea
 interface Queued {
   readonly destinationId: string;
   readonly event: GenerationEvent;
-  readonly tells: TellsMask;
+  readonly mask: DisclosureMask;
 }
 
 /** What became of events. */
@@ -131,16 +131,16 @@ async function rememberEvents(
   return events.filter(({ eventId }) => fresh.has(eventId));
 }
 
-/** The open destinations of the events' accounts, by account, with their lanes locked. */
+/** The open destinations of the events' accounts, by account, with their queues locked. */
 async function lockTakers(
   transaction: DestinationTransaction,
   events: readonly GenerationEvent[],
 ): Promise<ReadonlyMap<string, readonly Taker[]>> {
   const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
-  const { rows: lanes } = await sql<{ destination_id: string }>`
+  const { rows: queues } = await sql<{ destination_id: string }>`
     SELECT destination_id FROM lane WHERE account_id = ANY(${accountIds}::uuid[]) AND enabled
     ORDER BY destination_id FOR NO KEY UPDATE`.execute(transaction);
-  const ids = lanes.map(({ destination_id }) => destination_id);
+  const ids = queues.map(({ destination_id }) => destination_id);
   if (ids.length === 0) return new Map();
   const rows: Taker[] = await transaction
     .selectFrom("destination")
@@ -154,7 +154,7 @@ async function lockTakers(
 function queuedOf(event: GenerationEvent, takers: readonly Taker[]): Queued[] {
   return takers
     .filter((taker) => selects(taker, event))
-    .map((taker) => ({ destinationId: taker.id, event, tells: tellsMaskOf(taker) }));
+    .map((taker) => ({ destinationId: taker.id, event, mask: disclosureMaskOf(taker) }));
 }
 
 /** Takes away what waits of lower revisions and is in no batch; only those of revision 0 are ever replaced. */
@@ -171,17 +171,17 @@ async function dropReplaced(
       AND (lane.batch_through IS NULL OR pending.position > lane.batch_through)`.execute(transaction);
 }
 
-/** What several destinations are told alike is sent once, and cut out of the whole for each: no copies as hex. */
+/** An event that several destinations get alike is sent once and cut out of the whole for each: no copies as hex. */
 async function insertPending(transaction: DestinationTransaction, queued: readonly Queued[]): Promise<void> {
   const parts = new Parts();
-  const places = queued.map(({ event, tells }) => parts.placeOf(event, tells));
+  const places = queued.map(({ event, mask }) => parts.placeOf(event, mask));
   await sql`
     INSERT INTO pending (destination_id, event_id, revision, tells, event)
     SELECT destination_id, event_id, revision, tells, substring(bytes FROM first_byte FOR byte_count)
     FROM (SELECT ${parts.concat()}::bytea AS bytes) AS whole,
       unnest(${queued.map(({ destinationId }) => destinationId)}::uuid[],
         ${queued.map(({ event }) => event.eventId)}::text[], ${queued.map(({ event }) => event.revision)}::smallint[],
-        ${queued.map(({ tells }) => tells)}::smallint[], ${places.map(({ first }) => first)}::int[],
+        ${queued.map(({ mask }) => mask)}::smallint[], ${places.map(({ first }) => first)}::int[],
         ${places.map(({ count }) => count)}::int[]) WITH ORDINALITY
       AS part (destination_id, event_id, revision, tells, first_byte, byte_count, number)
     ORDER BY number`.execute(transaction);
@@ -194,11 +194,11 @@ class Parts {
   #total = 0;
 
   /** Where an event's bytes stand; the first byte of all is 1. */
-  placeOf(event: GenerationEvent, tells: TellsMask) {
-    const key = `${tells} ${event.eventId}`;
+  placeOf(event: GenerationEvent, mask: DisclosureMask) {
+    const key = `${mask} ${event.eventId}`;
     let place = this.#places.get(key);
     if (place === undefined) {
-      const bytes = toBinary(GenerationEventSchema, redact(event, tells));
+      const bytes = toBinary(GenerationEventSchema, redact(event, mask));
       place = { first: this.#total + 1, count: bytes.length };
       this.#bytes.push(bytes);
       this.#total += bytes.length;

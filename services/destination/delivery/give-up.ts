@@ -19,7 +19,7 @@ export interface GivenUp {
 
 type GiveUpLimits = Pick<DeliveryLimits, "giveUpAfterMs" | "keptDeliveries">;
 
-const maxLanes = 100;
+const maxQueues = 100;
 /** Most events that one transaction gives up, those of a batch aside. */
 const maxEvents = 5000;
 
@@ -34,12 +34,12 @@ export async function giveUpStep(
       SELECT queued_at FROM pending WHERE pending.destination_id = lane.destination_id
         AND (batch_through IS NULL OR position >= batch_through) ORDER BY position LIMIT 1
     ) AS oldest
-    WHERE ${isFree} AND queued_at < ${horizon(limits)} LIMIT ${maxLanes}`.execute(database);
+    WHERE ${isFree} AND queued_at < ${horizon(limits)} LIMIT ${maxQueues}`.execute(database);
   const givenUp: GivenUp[] = [];
   for (const { destination_id: destinationId } of rows) {
     const eventCount = await database
       .transaction()
-      .execute((transaction) => giveUpLane(transaction, destinationId, limits));
+      .execute((transaction) => giveUpQueue(transaction, destinationId, limits));
     if (eventCount > 0) givenUp.push({ destinationId, eventCount });
   }
   return givenUp;
@@ -51,37 +51,37 @@ function horizon({ giveUpAfterMs }: GiveUpLimits) {
   return sql<Date>`now() - make_interval(secs => ${giveUpAfterMs / 1000})`;
 }
 
-interface LaneState {
+interface QueueState {
   readonly batch_id: string | null;
   readonly batch_through: bigint | null;
   readonly attempts: number;
   readonly last_failure: string;
 }
 
-async function giveUpLane(
+async function giveUpQueue(
   transaction: DestinationTransaction,
   destinationId: string,
   limits: GiveUpLimits,
 ): Promise<number> {
-  const { rows } = await sql<LaneState>`
+  const { rows } = await sql<QueueState>`
     SELECT batch_id, batch_through, attempts, last_failure FROM lane
     WHERE destination_id = ${destinationId} AND ${isFree} FOR NO KEY UPDATE SKIP LOCKED`.execute(transaction);
-  const [lane] = rows;
-  if (lane === undefined) return 0;
-  const last = await lastTooOld(transaction, destinationId, lane, limits);
+  const [queue] = rows;
+  if (queue === undefined) return 0;
+  const last = await lastTooOld(transaction, destinationId, queue, limits);
   if (last === undefined) return 0;
   const { numAffectedRows = 0n } = await sql`DELETE FROM pending
     WHERE destination_id = ${destinationId} AND position <= ${last}`.execute(transaction);
   const eventCount = Number(numAffectedRows);
-  await logDead(transaction, { destinationId, lane, eventCount, limits });
+  await logDead(transaction, { destinationId, queue, eventCount, limits });
   return eventCount;
 }
 
-/** Up to where a lane's events are given up; undefined when none are. */
+/** Up to where a queue's events are given up; undefined when none are. */
 async function lastTooOld(
   transaction: DestinationTransaction,
   destinationId: string,
-  { batch_through }: LaneState,
+  { batch_through }: QueueState,
   limits: GiveUpLimits,
 ): Promise<bigint | undefined> {
   const tooOld = sql<boolean>`destination_id = ${destinationId} AND queued_at < ${horizon(limits)}`;
@@ -99,13 +99,13 @@ async function lastTooOld(
 }
 
 interface Death extends GivenUp {
-  readonly lane: LaneState;
+  readonly queue: QueueState;
   readonly limits: GiveUpLimits;
 }
 
 async function logDead(
   transaction: DestinationTransaction,
-  { destinationId, lane, eventCount, limits }: Death,
+  { destinationId, queue, eventCount, limits }: Death,
 ): Promise<void> {
   const { rows } = await sql<{ logged: bigint }>`
     UPDATE lane SET logged = logged + 1, batch_id = NULL, batch_through = NULL, attempts = 0, lease_id = NULL,
@@ -117,13 +117,13 @@ async function logDead(
     .values({
       destination_id: destinationId,
       sequence,
-      batch_id: lane.batch_id ?? randomUUID(),
+      batch_id: queue.batch_id ?? randomUUID(),
       status: "dead",
-      attempt: lane.attempts,
+      attempt: queue.attempts,
       event_count: eventCount,
       response_status: 0,
       latency_ms: 0,
-      cause: lane.last_failure,
+      cause: queue.last_failure,
     })
     .execute();
   await transaction

@@ -77,7 +77,7 @@ const claim = (leaseMs = 60_000) =>
     database,
     limits: { ...quickLimits, leaseMs },
     healthy: 10,
-    ailing: 10,
+    failing: 10,
     maxBatchEvents: () => 2,
   });
 
@@ -99,8 +99,8 @@ describe("what has waited for a day", () => {
     expect(await log(paused)).toMatchObject([
       { status: "dead", event_count: 3, attempt: 0, response_status: 0, cause: "no" },
     ]);
-    const lanes = await database.selectFrom("lane").select(["destination_id", "due_at"]).execute();
-    const due = new Map(lanes.map(({ destination_id, due_at }) => [destination_id, due_at !== null]));
+    const queues = await database.selectFrom("lane").select(["destination_id", "due_at"]).execute();
+    const due = new Map(queues.map(({ destination_id, due_at }) => [destination_id, due_at !== null]));
     expect([due.get(paused), due.get(disabled)]).toEqual([true, false]);
   });
 

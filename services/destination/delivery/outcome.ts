@@ -1,11 +1,11 @@
 /**
  * Owns what becomes of a batch that was sent. Times are the database's.
  *
- * 1. Only the holder of a lane's lease changes anything: of a report that comes after the lease went to another, or
+ * 1. Only the holder of a queue's lease changes anything: of a report that comes after the lease went to another, or
  *    after the destination was deleted, nothing remains.
- * 2. A batch that was taken is gone, and its lane's count of failures with it. One that was not stays as it is, and its
- *    lane is due again after a pause.
- * 3. Whether more waits in a lane is read after its lock was taken, so that what is queued meanwhile is seen either here
+ * 2. A batch that was taken is gone, and its queue's count of failures with it. One that was not stays as it is, and its
+ *    queue is due again after a pause.
+ * 3. Whether more waits in a queue is read after its lock was taken, so that what is queued meanwhile is seen either here
  *    or by who queues it.
  */
 import { sql } from "kysely";
@@ -43,7 +43,7 @@ export type ReportOutcome =
   | "kept"
   /** It is kept, and the destination is paused now. */
   | "paused"
-  /** The lane is another's by now, or gone. */
+  /** The queue is another's by now, or gone. */
   | "overtaken";
 
 /** What reports are kept with. */
@@ -60,7 +60,7 @@ export async function keepReports(
   return database.transaction().execute(async (transaction) => {
     const held = await lockHeld(transaction, reports);
     const kept = reports.filter(({ destinationId }) => held.has(destinationId));
-    const paused = kept.length === 0 ? new Set() : await moveLanes(transaction, kept, limits);
+    const paused = kept.length === 0 ? new Set() : await advanceQueues(transaction, kept, limits);
     return reports.map(({ destinationId }) => {
       if (!held.has(destinationId)) return "overtaken";
       return paused.has(destinationId) ? "paused" : "kept";
@@ -81,8 +81,8 @@ async function lockHeld(
   return new Set(rows.map(({ destination_id }) => destination_id));
 }
 
-/** Deletes what was taken, moves the lanes and writes the log, in one statement; returns which are paused now. */
-async function moveLanes(
+/** Deletes what was taken, moves the queues and writes the log, in one statement; returns which are paused now. */
+async function advanceQueues(
   transaction: DestinationTransaction,
   reports: readonly AttemptReport[],
   { pauseAfterMs, pauseAfterFailures, keptDeliveries, slowAfterMs }: DeliveryLimits,
@@ -125,7 +125,7 @@ async function moveLanes(
         event_count, status, latency_ms, cause
       FROM moved JOIN report USING (destination_id)
     ),
-    forgotten AS (
+    evicted AS (
       DELETE FROM delivery USING moved WHERE delivery.destination_id = moved.destination_id
         AND sequence <= logged - ${keptDeliveries}
     )

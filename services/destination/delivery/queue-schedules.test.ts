@@ -86,7 +86,7 @@ const claim = () =>
     database,
     limits: { ...quickLimits, leaseMs: 60_000 },
     healthy: 10,
-    ailing: 10,
+    failing: 10,
     maxBatchEvents: () => 10,
   });
 

@@ -18,7 +18,7 @@ export interface Receivers {
   readonly http: ReceiverHttp;
   /**
    * The first literal address that may not be called. Names are looked up only to call them: what they stand for may
-   * change, and is not told to whoever asks.
+   * change, and is not disclosed to whoever asks.
    */
   findForbidden(urls: readonly URL[]): URL | undefined;
   /** Closes all connections; deliveries under way fail. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { usageEvent } from "../../../test/support/services/usage-events.ts";
-import { redact, tellsMaskOf, toTells } from "./redact.ts";
+import { disclosureMaskOf, redact, toDisclosed } from "./redact.ts";
 
 const whole = usageEvent({
   endUser: "user",
@@ -20,15 +20,15 @@ const disclosure = fc.record({
   tells_request_context: fc.boolean(),
 });
 
-test("what may not be told stands at its default, and everything else as it was", () => {
+test("what is not disclosed stands at its default, and everything else as it was", () => {
   fc.assert(
     fc.property(disclosure, (says) => {
       const { privacy_mode, tells_cost, tells_identity, tells_request_context } = says;
       const { endUser, sessionId, trace, keyName, memberId, costNanoUsd, listPriceNanoUsd, ...rest } = redact(
         whole,
-        tellsMaskOf(says),
+        disclosureMaskOf(says),
       );
-      const { cost, identity, requestContext } = toTells(tellsMaskOf(says));
+      const { cost, identity, requestContext } = toDisclosed(disclosureMaskOf(says));
       expect({ cost, identity, requestContext }).toEqual({
         cost: tells_cost,
         identity: tells_identity,
@@ -50,7 +50,7 @@ test("redacting again for less gives what redacting once for both gives, and tak
   const before = structuredClone(whole);
   fc.assert(
     fc.property(disclosure, disclosure, (first, second) => {
-      const [a, b] = [tellsMaskOf(first), tellsMaskOf(second)];
+      const [a, b] = [disclosureMaskOf(first), disclosureMaskOf(second)];
       expect(redact(redact(whole, a), b)).toEqual(redact(whole, a & b));
     }),
   );

@@ -5,24 +5,22 @@ import {
 } from "../../../gen/media/event/v1/generation_event_pb.ts";
 import type { Batch } from "../types/contract.ts";
 
-/** What of a destination decides about what it is told. */
-export interface Disclosure {
+/** What its owner has decided about what a destination is sent, as the columns are named. */
+export interface DisclosureSettings {
   readonly privacy_mode: boolean;
   readonly tells_cost: boolean;
   readonly tells_identity: boolean;
   readonly tells_request_context: boolean;
 }
 
-/** What may be told, as a set of bits. */
-export type TellsMask = number;
+/** The fields of an event that are disclosed, as a set of bits; stored with each event that waits. */
+export type DisclosureMask = number;
 
 const bits = { cost: 1, identity: 2, requestContext: 4, endUser: 8 } as const;
 
-/**
- * What a destination is told. Privacy mode takes away the end user and the request's context, whatever else is told.
- */
-export function tellsMaskOf(disclosure: Disclosure): TellsMask {
-  const { privacy_mode, tells_cost, tells_identity, tells_request_context } = disclosure;
+/** Privacy mode takes away the end user and the request's context, whatever else is disclosed. */
+export function disclosureMaskOf(settings: DisclosureSettings): DisclosureMask {
+  const { privacy_mode, tells_cost, tells_identity, tells_request_context } = settings;
   return (
     (tells_cost ? bits.cost : 0) |
     (tells_identity ? bits.identity : 0) |
@@ -32,7 +30,7 @@ export function tellsMaskOf(disclosure: Disclosure): TellsMask {
 }
 
 /** The same as types of destinations read it. */
-export function toTells(mask: TellsMask): Batch["tells"] {
+export function toDisclosed(mask: DisclosureMask): Batch["disclosed"] {
   return {
     cost: (mask & bits.cost) !== 0,
     identity: (mask & bits.identity) !== 0,
@@ -40,21 +38,21 @@ export function toTells(mask: TellsMask): Batch["tells"] {
   };
 }
 
-/** An event without what may not be told, which stands at its default then. The event itself stays as it is. */
-export function redact(event: GenerationEvent, mask: TellsMask): GenerationEvent {
-  const told = clone(GenerationEventSchema, event);
+/** A copy of an event in which what is not disclosed stands at its default. */
+export function redact(event: GenerationEvent, mask: DisclosureMask): GenerationEvent {
+  const redacted = clone(GenerationEventSchema, event);
   if ((mask & bits.cost) === 0) {
-    told.costNanoUsd = 0n;
-    told.listPriceNanoUsd = 0n;
+    redacted.costNanoUsd = 0n;
+    redacted.listPriceNanoUsd = 0n;
   }
   if ((mask & bits.identity) === 0) {
-    told.keyName = "";
-    told.memberId = "";
+    redacted.keyName = "";
+    redacted.memberId = "";
   }
-  if ((mask & bits.endUser) === 0) told.endUser = "";
+  if ((mask & bits.endUser) === 0) redacted.endUser = "";
   if ((mask & bits.requestContext) === 0) {
-    told.sessionId = "";
-    delete told.trace;
+    redacted.sessionId = "";
+    delete redacted.trace;
   }
-  return told;
+  return redacted;
 }

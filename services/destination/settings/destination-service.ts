@@ -23,11 +23,11 @@ import type { Sealer } from "../../../lib/secrets/seal.ts";
 import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { Attempter } from "../delivery/attempt.ts";
+import { type DeliveryCounters, type DeliveryTotals, readBacklog } from "../delivery/backlog.ts";
 import { type Deliveries, startDeliveries } from "../delivery/deliveries.ts";
 import { type DeliveryLimits, defaultDeliveryLimits } from "../delivery/delivery-limits.ts";
 import { watchDeliveries } from "../delivery/delivery-metrics.ts";
 import { dispatchEvents } from "../delivery/dispatch.ts";
-import { type DeliveryCounters, type DestinationFigures, readBacklog } from "../delivery/figures.ts";
 import { type Housekeeping, startHousekeeping } from "../delivery/housekeeping.ts";
 import type { Receivers } from "../delivery/receivers.ts";
 import { destinationMigrations } from "../migrations.ts";
@@ -49,7 +49,7 @@ export interface DestinationServiceOptions {
   readonly sealer: Sealer;
   /** Not closed by the service. */
   readonly receivers: Receivers;
-  /** How many days events are told from copies. */
+  /** How many days a copy of an event is recognized. */
   readonly retentionDays: number;
   readonly metrics?: Metrics | undefined;
   readonly clock?: Clock;
@@ -76,7 +76,7 @@ export interface RunnableDestinationService {
   /** What was given up; undefined before `start`. */
   readonly housekeeping: Housekeeping | undefined;
   /** How delivery goes, for metrics. Rejects when the database is away. */
-  figures(): Promise<DestinationFigures>;
+  deliveryTotals(): Promise<DeliveryTotals>;
   /** Ends what `start` began, when what is under way has ended. The bus, the database and the receivers stay open. */
   stop(): Promise<void>;
 }
@@ -123,7 +123,7 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
     get housekeeping() {
       return running?.housekeeping;
     },
-    async figures() {
+    async deliveryTotals() {
       return { ...countersOf(running), ...(await readBacklog(database)) };
     },
     async stop() {

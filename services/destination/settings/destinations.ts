@@ -3,7 +3,7 @@
  *
  * 1. An account has at most so many destinations of a type: whoever makes one holds the lock of account and type.
  * 2. Whoever changes one has seen it as it is: a change names the version that it was made from.
- * 3. A destination and its lane are made, changed and deleted together, the destination first. Without a lane nothing
+ * 3. A destination and its queue are made, changed and deleted together, the destination first. Without a queue nothing
  *    is queued or claimed, so that delivery ends with the transaction that deletes.
  * 4. Of a deleted destination the settings are erased; what waits for it is deleted in the background.
  */

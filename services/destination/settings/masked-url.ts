@@ -1,12 +1,12 @@
 /**
- * Addresses between their owners and the store. Many a receiver is told who sends by a token in the path or the query of
+ * Addresses between their owners and the store. Many a receiver knows who sends by a token in the path or the query of
  * its address, so values of a query are shown masked, and parts of a path that are no plain words.
  */
 import { isMasked, mask } from "./mask.ts";
 
 /** An http address: its origin, its path, its query, and what stands behind `#`, which is no part of it. */
 const addressPattern = /^(https?:\/\/[^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
-/** What paths are made of that tell nobody anything: words and versions, such as `api`, `dead-letters`, `v1.2`. */
+/** Parts of paths that disclose nothing: words and versions, such as `api`, `dead-letters`, `v1.2`. */
 const plainPart = /^(?:[a-z]{1,16}(?:[-_.][a-z]{1,16}){0,3}|v\d{1,2}(?:\.\d{1,2})?)?$/;
 
 interface Address {

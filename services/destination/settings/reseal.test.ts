@@ -44,7 +44,7 @@ async function stored(id: string) {
     .executeTakeFirstOrThrow();
 }
 
-test("all settings that can be opened are sealed with the newest key, and told by how they stood", async () => {
+test("all settings that can be opened are sealed with the newest key, and counted by how they stood", async () => {
   const { database } = server;
   const [first, other, broken, damaged, deleted] = [
     await add(1, "token of the first"),

@@ -35,8 +35,8 @@ export class SettingsKeeper {
   check(type: DestinationType<unknown>, given: JsonObject, issues: Issue[]): JsonObject | undefined {
     const read = type.readConfig(given);
     if ("issues" in read) {
-      const told = new Set(issues.map(({ path }) => path));
-      issues.push(...read.issues.filter(({ path }) => !told.has(path)));
+      const known = new Set(issues.map(({ path }) => path));
+      issues.push(...read.issues.filter(({ path }) => !known.has(path)));
       return undefined;
     }
     const text = JSON.stringify(read.config);
@@ -81,7 +81,7 @@ function associated({ account_id, id }: Bound): readonly string[] {
   return ["destination", account_id, id];
 }
 
-/** The name of the setting that an address was made from, where one can be told. */
+/** The name of the setting that an address was made from, where one is known. */
 function settingOf(url: URL, config: JsonObject): string[] {
   const setting = Object.entries(config).find(
     ([, value]) => typeof value === "string" && URL.parse(value)?.host === url.host,

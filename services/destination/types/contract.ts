@@ -15,10 +15,10 @@ import type { Issue } from "../../../lib/runtime/domain-error.ts";
 export interface Batch {
   /** Stable over all attempts at this batch; UUID. */
   readonly id: string;
-  /** At least one, in the order of their ends. What is not to be told stands at its default. */
+  /** At least one, in the order of their ends. What is not disclosed stands at its default. */
   readonly events: readonly GenerationEvent[];
-  /** What of the events may be told beyond the generation itself. */
-  readonly tells: {
+  /** What of the events is disclosed beyond the generation itself. */
+  readonly disclosed: {
     readonly cost: boolean;
     /** Key name, member and end user. */
     readonly identity: boolean;

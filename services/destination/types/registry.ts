@@ -8,11 +8,11 @@ import { webhook } from "./webhook/index.ts";
 
 /** The types that are built in, by slug. A new one is a folder and a line here. */
 export const destinationTypes: ReadonlyMap<string, DestinationType<unknown>> = bySlug([
-  forget(webhook),
-  forget(otelCollector),
-  forget(langfuse),
-  forget(grafana),
-  forget(s3),
+  withoutConfigType(webhook),
+  withoutConfigType(otelCollector),
+  withoutConfigType(langfuse),
+  withoutConfigType(grafana),
+  withoutConfigType(s3),
 ]);
 
 function bySlug(types: readonly DestinationType<unknown>[]): ReadonlyMap<string, DestinationType<unknown>> {
@@ -20,20 +20,20 @@ function bySlug(types: readonly DestinationType<unknown>[]): ReadonlyMap<string,
 }
 
 /**
- * A type whose settings' type is forgotten. Settings are read again at each use, so that those of another type, or
+ * A type without its type parameter. Settings are read again at each use, so that those of another type, or
  * stored ones that are no longer valid, are refused: by `deliver` and `test` with DeliveryError, by `urlsOf` with
  * TypeError.
  */
-function forget<C>(type: DestinationType<C>): DestinationType<unknown> {
-  const remember = (config: unknown): C | undefined => {
+function withoutConfigType<C>(type: DestinationType<C>): DestinationType<unknown> {
+  const tryRestore = (config: unknown): C | undefined => {
     if (typeof config !== "object" || config === null) return undefined;
     const read = type.readConfig(config as JsonObject);
     return "config" in read ? read.config : undefined;
   };
-  const recall = (config: unknown): C => {
-    const remembered = remember(config);
-    if (remembered === undefined) throw new DeliveryError("the settings are not valid any more");
-    return remembered;
+  const restore = (config: unknown): C => {
+    const known = tryRestore(config);
+    if (known === undefined) throw new DeliveryError("the settings are not valid any more");
+    return known;
   };
   return {
     slug: type.slug,
@@ -41,11 +41,11 @@ function forget<C>(type: DestinationType<C>): DestinationType<unknown> {
     maxBatchEvents: type.maxBatchEvents,
     readConfig: (config) => type.readConfig(config),
     urlsOf(config) {
-      const remembered = remember(config);
-      if (remembered === undefined) throw new TypeError(`no settings of ${type.slug}`);
-      return type.urlsOf(remembered);
+      const known = tryRestore(config);
+      if (known === undefined) throw new TypeError(`no settings of ${type.slug}`);
+      return type.urlsOf(known);
     },
-    deliver: async (batch, config, context) => type.deliver(batch, recall(config), context),
-    test: async (config, context) => type.test(recall(config), context),
+    deliver: async (batch, config, context) => type.deliver(batch, restore(config), context),
+    test: async (config, context) => type.test(restore(config), context),
   };
 }

@@ -107,7 +107,7 @@ const maxHeaderValue = 4096;
 const headerName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const headerValue = /^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** What the connection, the framing or the format of a request is told by. */
+/** Headers that decide the connection, the framing or the format of a request. */
 const reservedHeaders = [
   "accept-encoding connection content-* expect host keep-alive proxy-* te trailer transfer-encoding upgrade",
   "x-delivery-id x-test-connection",

@@ -18,7 +18,7 @@ const loopback = { address: "127.0.0.0", prefixLength: 8, family: "ipv4" } as co
 export const suiteBatch: Batch = {
   id: "0b54a5c2-4b1c-4d8a-9d27-0f6f2f6a1c11",
   events: [usageEvent({ eventId: "gen-tts-1" }), lostEvent({ eventId: "gen-img-2" })],
-  tells: { cost: true, identity: true, requestContext: true },
+  disclosed: { cost: true, identity: true, requestContext: true },
 };
 
 /** What an attempt needs, on real connections to the loopback. */

@@ -15,7 +15,7 @@ import { createAccount } from "../../../services/account/accounts/accounts.ts";
 import { accountMigrations } from "../../../services/account/migrations.ts";
 import type { HoldRequest } from "../../../services/account/money/holds.ts";
 import { grantCredit } from "../../../services/account/money/ledger.ts";
-import { createMoneyCounters } from "../../../services/account/money/money-figures.ts";
+import { createMoneyCounters } from "../../../services/account/money/money-totals.ts";
 import type { SettlementOptions } from "../../../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables, LimitResetName } from "../../../services/account/store.ts";
 import { createTestDatabase } from "../postgres/database.ts";

@@ -18,7 +18,7 @@ import { readMasterKeys } from "../../../lib/secrets/master-keys.ts";
 import { createSealer } from "../../../lib/secrets/seal.ts";
 import { createAccountService } from "../../../services/account/accounts/account-service.ts";
 import { accountMigrations } from "../../../services/account/migrations.ts";
-import type { MoneyFigures } from "../../../services/account/money/money-figures.ts";
+import type { MoneyTotals } from "../../../services/account/money/money-totals.ts";
 import type { ProviderKeyOptions } from "../../../services/account/provider-keys/provider-key-rpc.ts";
 import type { AccountDatabase, AccountTables } from "../../../services/account/store.ts";
 import { awayBus } from "../../fakes/away-bus.ts";
@@ -30,8 +30,8 @@ export interface TestAccountServer {
   readonly databaseUrl: string;
   readonly database: AccountDatabase;
   readonly keyFiles: KeyFiles;
-  /** The figures of its money. */
-  moneyFigures(): Promise<MoneyFigures>;
+  /** All amounts and counts of holds. */
+  moneyTotals(): Promise<MoneyTotals>;
   /** An Authorization header with a token of an issuer; the operator is `ada`. */
   tokenOf(issuer: Issuer, audience?: Audience): Promise<string>;
   /** A client that sends this Authorization header. */
@@ -81,7 +81,7 @@ export async function startTestAccountServer(
     databaseUrl,
     database,
     keyFiles,
-    moneyFigures: account.moneyFigures,
+    moneyTotals: account.moneyTotals,
     tokenOf,
     client,
     admin: async () => client(AccountAdminService, await tokenOf("operator")),

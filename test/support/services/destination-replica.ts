@@ -63,7 +63,7 @@ export interface TestDestinationInit extends Partial<DestinationFields> {
   readonly config?: JsonObject;
 }
 
-/** Stores a destination that tells everything of all events, and returns its id. */
+/** Stores a destination to which everything of all events is disclosed, and returns its id. */
 export async function addDestination(
   database: DestinationDatabase,
   { url, account_id, type = "plain", config = {}, ...fields }: TestDestinationInit,
@@ -87,7 +87,7 @@ export async function addDestination(
   return row.id;
 }
 
-/** Queues events as the consumer does and tells how many were, counted for each destination. */
+/** Queues events as the consumer does and returns how many were, counted for each destination. */
 export async function queueEvents(
   database: DestinationDatabase,
   ...events: readonly GenerationEvent[]

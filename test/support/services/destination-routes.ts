@@ -24,7 +24,7 @@ export function destinationRoutes(handlers: DestinationHandlers = {}) {
     router.service(DestinationService, handlers, { interceptors: [serverInterceptor(silentLog)] });
 }
 
-/** A destination with everything set, as the destination service tells it. */
+/** A destination with everything set, as the destination service answers it. */
 export function destinationRecord(changes: MessageChanges<Destination> = {}): Destination {
   const destination = create(DestinationSchema, {
     id: "0c9a4b7e-5f1d-4d0c-9a57-2f1c3a8e6b11",
@@ -60,7 +60,7 @@ export function destinationRecord(changes: MessageChanges<Destination> = {}): De
   return Object.assign(destination, changes);
 }
 
-/** An attempt that failed, as the destination service tells it. */
+/** An attempt that failed, as the destination service answers it. */
 export function deliveryRecord(changes: MessageChanges<Delivery> = {}): Delivery {
   const delivery = create(DeliverySchema, {
     id: "5d2f6a0b-8c3e-4f7a-b1d9-0e4c7f2a9b33",

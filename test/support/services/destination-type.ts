@@ -21,7 +21,7 @@ export interface PlainConfig {
 /** What a receiver of the type gets. */
 export interface PlainBody {
   readonly id: string;
-  readonly tells: Batch["tells"];
+  readonly disclosed: Batch["disclosed"];
   /** As protobuf's JSON has them. */
   readonly events: readonly JsonObject[];
 }
@@ -34,9 +34,9 @@ export function createPlainType(slug: string, maxBatchEvents = 50): DestinationT
     maxBatchEvents,
     readConfig: readPlainConfig,
     urlsOf: ({ url }) => [new URL(url)],
-    deliver: ({ id, tells, events }, config, context) => {
+    deliver: ({ id, disclosed, events }, config, context) => {
       const jsonEvents = events.map((event) => toJson(GenerationEventSchema, event) as JsonObject);
-      return post({ id, tells, events: jsonEvents }, config, context);
+      return post({ id, disclosed, events: jsonEvents }, config, context);
     },
     test: (config, context) => post({ test: true }, config, context),
   };

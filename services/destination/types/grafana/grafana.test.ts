@@ -22,7 +22,7 @@ describeDestinationType(grafana, async () => ({
   ownHeaders: ["authorization"],
 }));
 
-test("a wrong token is told from a right one", async () => {
+test("a wrong token is distinguished from a right one", async () => {
   const receiver = await startOtlpReceiver({ path, basic });
   onTestFinished(() => receiver.close());
   const config = { ...credentials, apiKey: "glc_2", baseUrl: receiver.baseUrl, headers: {} };

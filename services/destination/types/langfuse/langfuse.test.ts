@@ -33,7 +33,7 @@ async function deliver(config: Record<string, string>, trace?: Record<string, st
   return spansOf(await receiver.received(1))[0]?.attributes;
 }
 
-test("a wrong key is told from a right one", async () => {
+test("a wrong key is distinguished from a right one", async () => {
   const error = await deliveryErrorOf(deliver({ secretKey: "sk-lf-2" }));
   expect(error).toMatchObject({ status: 401, cause: "invalid credentials" });
 });

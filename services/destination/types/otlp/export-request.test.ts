@@ -21,8 +21,8 @@ import { encodeExport } from "./export-request.ts";
 
 const all = { cost: true, identity: true, requestContext: true };
 
-function batchOf(events: readonly GenerationEvent[], tells: Batch["tells"] = all): Batch {
-  return { id: "a batch", events, tells };
+function batchOf(events: readonly GenerationEvent[], disclosed: Batch["disclosed"] = all): Batch {
+  return { id: "a batch", events, disclosed };
 }
 
 /** Both encodings, which must say the same. */
@@ -32,8 +32,8 @@ function decodeBoth(batch: Batch): OtlpSpan[] {
   return spans;
 }
 
-function spanOf(event: GenerationEvent, tells?: Batch["tells"]): OtlpSpan {
-  const [span] = decodeBoth(batchOf([event], tells));
+function spanOf(event: GenerationEvent, disclosed?: Batch["disclosed"]): OtlpSpan {
+  const [span] = decodeBoth(batchOf([event], disclosed));
   if (span === undefined) throw new Error("no span");
   return span;
 }
@@ -147,7 +147,7 @@ describe("any event", () => {
     );
   });
 
-  test("lies between its times, where those can be told in nanoseconds", () => {
+  test("lies between its times, where those can be given in nanoseconds", () => {
     fc.assert(
       fc.property(anyGenerationEvent, (event) => {
         const { startNs, endNs, attributes } = spanOf(event);
@@ -166,19 +166,19 @@ describe("any event", () => {
     fc.assert(
       fc.property(anyGenerationEvent, (event) => {
         const { attributes } = spanOf(event);
-        const told = Object.entries(attributes).filter(([name]) => name.startsWith("media.trace."));
+        const disclosed = Object.entries(attributes).filter(([name]) => name.startsWith("media.trace."));
         const given = Object.entries(event.trace ?? {});
-        expect(told.map(([name]) => name.slice("media.trace.".length)).sort()).toEqual(
+        expect(disclosed.map(([name]) => name.slice("media.trace.".length)).sort()).toEqual(
           given.map(([name]) => name).sort(),
         );
         for (const [name, value] of given) {
-          expect(asTold(value)).toEqual(backToJson(attributes[`media.trace.${name}`], value));
+          expect(asAttribute(value)).toEqual(backToJson(attributes[`media.trace.${name}`], value));
         }
       }),
     );
   });
 
-  test("that may not be told of has nothing of what may not", () => {
+  test("that is not disclosed has nothing of what may not", () => {
     fc.assert(
       fc.property(anyGenerationEvent, (event) => {
         const names = Object.keys(
@@ -193,15 +193,15 @@ describe("any event", () => {
 });
 
 /** Numbers that OTLP has no integer for travel as text. */
-function asTold(value: JsonValue): JsonValue {
+function asAttribute(value: JsonValue): JsonValue {
   return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)
     ? String(value)
     : value;
 }
 
-function backToJson(told: OtlpAttributes[string], like: JsonValue): unknown {
-  if (typeof told === "bigint") return Number(told);
-  return typeof like === "object" && typeof told === "string" ? JSON.parse(told) : told;
+function backToJson(attribute: OtlpAttributes[string], like: JsonValue): unknown {
+  if (typeof attribute === "bigint") return Number(attribute);
+  return typeof like === "object" && typeof attribute === "string" ? JSON.parse(attribute) : attribute;
 }
 
 describe("a span", () => {
@@ -284,7 +284,7 @@ describe("a span", () => {
     expect(traceOf({ generation_name: "narrate" }).name).toBe("narrate");
   });
 
-  test("keeps the caller's ids and name to itself where they may not be told", () => {
+  test("keeps the caller's ids and name to itself where they are not disclosed", () => {
     const trace = {
       trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
       parent_span_id: "00f067aa0ba902b7",

@@ -20,7 +20,7 @@ export function encodeExport(
   batch: Batch | undefined,
   describe?: DescribeSpan,
 ): Uint8Array {
-  const spans = batch?.events.map((event) => toSpan(event, batch.tells, describe)) ?? [];
+  const spans = batch?.events.map((event) => toSpan(event, batch.disclosed, describe)) ?? [];
   const bytes = serializers[encoding].serializeRequest(spans);
   if (bytes === undefined) throw new DeliveryError("the batch could not be encoded");
   return bytes;

@@ -8,7 +8,7 @@ export interface OtlpConnection {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What tells one type that speaks OTLP over HTTP from another. */
+/** What differs between types that speak OTLP over HTTP. */
 export interface OtlpTypeOptions<C> extends Pick<DestinationType<C>, "slug" | "secrets" | "readConfig"> {
   connect(config: C): OtlpConnection;
   /** Attributes that this receiver knows besides. */

@@ -2,7 +2,7 @@
  * What a span says of a generation. Names of the GenAI conventions of OpenTelemetry where there is one, else our own
  * under `media.`; USD is `gen_ai.usage.cost`, which receivers know though the conventions do not.
  *
- * 1. What an event does not know, or may not tell, has no attribute.
+ * 1. What an event does not know, or may not disclose, has no attribute.
  * 2. An integer is a number, and beyond 2^53 its decimal digits.
  * 3. The order is fixed, so that the same event gives the same bytes.
  */
@@ -24,7 +24,7 @@ export type SpanAttributes = Record<string, string | number | boolean>;
 export const operationName = "generate_content";
 
 /** The attributes of a generation. */
-export function attributesOf(event: GenerationEvent, tells: Batch["tells"]): SpanAttributes {
+export function attributesOf(event: GenerationEvent, disclosed: Batch["disclosed"]): SpanAttributes {
   return {
     "gen_ai.operation.name": operationName,
     ...text("gen_ai.output.type", apiWord(event.api)),
@@ -35,7 +35,7 @@ export function attributesOf(event: GenerationEvent, tells: Batch["tells"]): Spa
     ...text("gen_ai.response.model", event.modelPermaslug),
     ...text("gen_ai.response.id", event.eventId),
     ...tokens(event.tokens),
-    ...(tells.cost ? cost(event) : {}),
+    ...(disclosed.cost ? cost(event) : {}),
     ...text("error.type", errorType(event)),
     ...text("media.generation.id", event.eventId),
     "media.generation.revision": event.revision,
@@ -51,8 +51,8 @@ export function attributesOf(event: GenerationEvent, tells: Batch["tells"]): Spa
     ...text("media.provider.name", event.providerName),
     "media.byok": event.byok,
     ...units(event.units),
-    ...(tells.identity ? identity(event) : {}),
-    ...(tells.requestContext ? requestContext(event) : {}),
+    ...(disclosed.identity ? identity(event) : {}),
+    ...(disclosed.requestContext ? requestContext(event) : {}),
   };
 }
 

@@ -13,10 +13,10 @@ export interface SpanIds {
 }
 
 /**
- * The ids of a generation's span: always the same for one event and revision, so that receivers can tell a repetition.
+ * The ids of a generation's span: always the same for one event and revision, so that receivers recognize a repetition.
  * The trace is the caller's: `trace.trace_id` itself where it is one (32 hex digits, a UUID's dashes left out), a digest
  * of it and the account otherwise. Without one, each generation is a trace of its own. `trace` is undefined where it is
- * not to be told.
+ * not disclosed.
  */
 export function spanIdsOf(event: GenerationEvent, trace: JsonObject | undefined): SpanIds {
   const { trace_id: given, parent_span_id: parent } = trace ?? {};

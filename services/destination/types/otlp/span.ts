@@ -15,7 +15,7 @@ import { spanIdsOf } from "./span-ids.ts";
 /** A finished span as OpenTelemetry's packages take it. */
 export type FinishedSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
 
-/** What one receiver wants to be told besides. `trace` is the caller's, undefined where it is not to be told. */
+/** What one receiver wants besides. `trace` is the caller's, undefined where it is not disclosed. */
 export type DescribeSpan = (event: GenerationEvent, trace: JsonObject | undefined) => SpanAttributes;
 
 type HighResolutionTime = FinishedSpan["startTime"];
@@ -34,8 +34,12 @@ const resource: FinishedSpan["resource"] = {
 const instrumentationScope = { name: "media-gateway" };
 
 /** A generation as one span, its attempts as events in it. Failures and `lost` are spans of status error. */
-export function toSpan(event: GenerationEvent, tells: Batch["tells"], describe?: DescribeSpan): FinishedSpan {
-  const trace = tells.requestContext ? event.trace : undefined;
+export function toSpan(
+  event: GenerationEvent,
+  disclosed: Batch["disclosed"],
+  describe?: DescribeSpan,
+): FinishedSpan {
+  const trace = disclosed.requestContext ? event.trace : undefined;
   const { traceId, spanId, parentSpanId } = spanIdsOf(event, trace);
   const startTime = toTime(event.startedAt ?? event.endedAt);
   const endTime = later(startTime, toTime(event.endedAt));
@@ -54,7 +58,7 @@ export function toSpan(event: GenerationEvent, tells: Batch["tells"], describe?:
     startTime,
     endTime,
     status: statusOf(event),
-    attributes: { ...attributesOf(event, tells), ...describe?.(event, trace) },
+    attributes: { ...attributesOf(event, disclosed), ...describe?.(event, trace) },
     links: [],
     events,
     duration: [0, 0],

@@ -20,8 +20,8 @@ type Line = Record<string, unknown> & {
 
 const all = { cost: true, identity: true, requestContext: true };
 
-function linesOf(events: readonly GenerationEvent[], tells: Batch["tells"] = all): Line[] {
-  const text = Buffer.from(encodeLines({ id: "a batch", events, tells })).toString();
+function linesOf(events: readonly GenerationEvent[], disclosed: Batch["disclosed"] = all): Line[] {
+  const text = Buffer.from(encodeLines({ id: "a batch", events, disclosed })).toString();
   expect(text.endsWith("\n")).toBe(true);
   return text
     .slice(0, -1)
@@ -74,7 +74,7 @@ function expectSame(line: Line | undefined, event: GenerationEvent): void {
   );
 }
 
-test("what may not be told is left out, and nothing is empty", () => {
+test("what is not disclosed is left out, and nothing is empty", () => {
   fc.assert(
     fc.property(anyGenerationEvent, (event) => {
       const [line] = linesOf([event], { cost: false, identity: false, requestContext: false });

@@ -1,6 +1,6 @@
 /**
  * An event as a line of JSON. The fields are those of media.event.v1.GenerationEvent in snake case; what an event does
- * not know, or may not tell, is left out. Instants are ISO 8601 in UTC, integers beyond 2^53 their decimal digits, and
+ * not know, or may not disclose, is left out. Instants are ISO 8601 in UTC, integers beyond 2^53 their decimal digits, and
  * `cost_usd` is `cost_nano_usd` in USD. The line with the higher `revision` is the right one of two with one
  * `generation_id`.
  */
@@ -10,11 +10,11 @@ import type { Batch } from "../contract.ts";
 import { apiWord, outcomeWord, toIsoText, toWireInteger } from "../event-values.ts";
 
 /** The lines of a batch, each with its newline, in UTF-8. */
-export function encodeLines({ events, tells }: Batch): Uint8Array {
-  return Buffer.from(events.map((event) => `${JSON.stringify(toRecord(event, tells))}\n`).join(""));
+export function encodeLines({ events, disclosed }: Batch): Uint8Array {
+  return Buffer.from(events.map((event) => `${JSON.stringify(toRecord(event, disclosed))}\n`).join(""));
 }
 
-function toRecord(event: GenerationEvent, tells: Batch["tells"]): JsonObject {
+function toRecord(event: GenerationEvent, disclosed: Batch["disclosed"]): JsonObject {
   return withoutEmpty({
     generation_id: event.eventId,
     revision: event.revision,
@@ -37,9 +37,11 @@ function toRecord(event: GenerationEvent, tells: Batch["tells"]): JsonObject {
     key_hash: event.keyHash,
     tokens: integers(event.tokens),
     units: integers(event.units),
-    ...(tells.cost ? toCost(event) : {}),
-    ...(tells.identity ? { key_name: event.keyName, member_id: event.memberId, user: event.endUser } : {}),
-    ...(tells.requestContext ? { session_id: event.sessionId, trace: event.trace } : {}),
+    ...(disclosed.cost ? toCost(event) : {}),
+    ...(disclosed.identity
+      ? { key_name: event.keyName, member_id: event.memberId, user: event.endUser }
+      : {}),
+    ...(disclosed.requestContext ? { session_id: event.sessionId, trace: event.trace } : {}),
     attempts: event.attempts.map(toAttempt),
   });
 }

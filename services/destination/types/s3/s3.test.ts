@@ -87,7 +87,7 @@ test("a session token goes along, signed", async () => {
   expect(headers.authorization).toContain("x-amz-security-token");
 });
 
-test("a wrong secret, a wrong key and a bucket that is not there are told apart", async () => {
+test("a wrong secret, a wrong key and a bucket that is not there are distinguished", async () => {
   const receiver = await start();
   const messageOf = async (config: Record<string, unknown>) =>
     (await deliveryErrorOf(put(suiteBatch, read({ endpoint: receiver.baseUrl, ...config })))).message;

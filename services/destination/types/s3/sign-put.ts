@@ -39,7 +39,7 @@ export async function signPut(object: S3Object, config: S3Config, nowMs: number)
     systemClockOffset: nowMs - Date.now(),
     requestHandler: {
       handle: async (request: WrittenRequest) => {
-        // It would tell the receiver of our machine; the signature does not cover it.
+        // It would name our machine to the receiver; the signature does not cover it.
         const { "user-agent": _, ...headers } = request.headers;
         signed = { url: urlOf(request), headers };
         return { response: { statusCode: 200, headers: {}, body: Readable.from([]) } };

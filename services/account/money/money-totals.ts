@@ -13,21 +13,21 @@ export interface MoneyCounters {
   closedHoldEvents: number;
   /** `lost` events put on the topic from here, repeats included. */
   publishedLost: number;
-  /** Settled events put on the topic from here because they were not met there, repeats included. */
+  /** Settled events put on the topic from here because they were not seen there, repeats included. */
   publishedUnseen: number;
   /** Events that the topic does not take. */
   unpublishable: number;
-  /** Holds forgotten, their time being over. */
+  /** Holds deleted, their retention being over. */
   prunedHolds: number;
 }
 
-/** The figures of money: what this process has counted, and what stands in the database, the same in all replicas. */
-export interface MoneyFigures extends Readonly<MoneyCounters> {
+/** What this process has counted, and what stands in the database: the same in all replicas. */
+export interface MoneyTotals extends Readonly<MoneyCounters> {
   /** Holds of requests that have not ended. */
   readonly openHolds: number;
-  /** Those of them that are past their deadline and grace: no process has told how they ended. */
+  /** Those of them that are past their deadline and grace: no process has reported their end. */
   readonly overdueHolds: number;
-  /** Settled holds whose event was not met on the topic yet. */
+  /** Settled holds whose event was not consumed from the topic yet. */
   readonly unseenHolds: number;
   /** How long ago the oldest of them was settled, seconds; 0 without one. */
   readonly oldestUnseenS: number;
@@ -48,10 +48,10 @@ export function createMoneyCounters(): MoneyCounters {
 }
 
 /** The counters as they stand, and the holds that the database has something to publish for. */
-export async function readMoneyFigures(
+export async function readMoneyTotals(
   database: AccountDatabase,
   counters: MoneyCounters,
-): Promise<MoneyFigures> {
+): Promise<MoneyTotals> {
   const { open, overdue, unseen, oldest } = await database
     .selectFrom("hold")
     .select([

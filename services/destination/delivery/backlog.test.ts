@@ -8,7 +8,7 @@ import { addDestination, age, queueEvents } from "../../../test/support/services
 import { testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { deleteDestination } from "../settings/destinations.ts";
 import type { DestinationDatabase } from "../store.ts";
-import { readBacklog } from "./figures.ts";
+import { readBacklog } from "./backlog.ts";
 
 const account_id = testUuid(1);
 const url = "https://receiver.test/";
@@ -24,7 +24,7 @@ afterAll(() => testDatabase.close());
 const set = (id: string, change: ReturnType<typeof sql>) =>
   sql`UPDATE lane SET ${change} WHERE destination_id = ${id}`.execute(database);
 
-test("what waits is told apart by why it does", async () => {
+test("what waits is counted by why it does", async () => {
   expect(await readBacklog(database)).toEqual({
     enabledDestinations: 0,
     failingDestinations: 0,

@@ -35,8 +35,8 @@ export interface DeliveryBacklog {
   readonly oldestHealthyPendingMs: number;
 }
 
-/** The figures of deliveries. */
-export interface DestinationFigures extends DeliveryCounters, DeliveryBacklog {}
+/** All of it, as metrics show it. */
+export interface DeliveryTotals extends DeliveryCounters, DeliveryBacklog {}
 
 const maxCounted = 1_000_000;
 

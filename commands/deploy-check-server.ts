@@ -3,8 +3,7 @@ import { type ApiServer, withApiServer } from "./deploy-api-server.ts";
 import { checkTools, crdDefinitions } from "./deploy-tool-list.ts";
 import { toolPath } from "./deploy-tools.ts";
 
-/** An overlay as it was rendered. */
-export interface RenderedOverlay {
+interface RenderedOverlay {
   readonly name: string;
   /** YAML. */
   readonly text: string;

@@ -26,8 +26,7 @@ export interface FetchPlace {
   run(program: string, args: readonly string[], options?: RunOptions): string;
 }
 
-/** How a program is run. */
-export interface RunOptions {
+interface RunOptions {
   readonly cwd?: string;
   /** Variables besides those of this process. */
   readonly env?: Readonly<Record<string, string>>;

@@ -19,8 +19,7 @@ export interface Replica {
   readonly child: Child;
 }
 
-/** How replicas are made. */
-export interface ReplicasOptions {
+interface ReplicasOptions {
   readonly count: number;
   /** Whole environment of a service's processes. */
   environmentOf(service: ProcessName): Record<string, string>;

@@ -18,7 +18,7 @@ import type { Log } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
 import type { AccountHolds } from "./account-holds.ts";
 
-/** What a store is made of. */
+/** `bus` and `holds` are closed by whoever made them. */
 export interface DurableEventStoreOptions {
   readonly bus: Pick<Bus, "send" | "system">;
   readonly holds: Pick<AccountHolds, "settle" | "pendingReleases">;

@@ -10,8 +10,7 @@ import type { PaidRequests } from "./paid-request.ts";
 import { RunningGenerations } from "./running-generations.ts";
 import type { UsageDoubt } from "./usage-doubt.ts";
 
-/** What the paid requests of a process work with. */
-export interface OpenPaidRequestsOptions {
+interface OpenPaidRequestsOptions {
   readonly account: AccountHoldsOptions["account"] & OwnKeysOptions["account"];
   readonly bus: Pick<Bus, "send" | "system">;
   /** Longest wait of an answer's end for its event to be safe, milliseconds. */

@@ -5,8 +5,7 @@
  */
 export const usageDoubtKinds = ["missing", "invalid", "zero", "above_bound", "beyond_reason"] as const;
 
-/** One of them. */
-export type UsageDoubtKind = (typeof usageDoubtKinds)[number];
+type UsageDoubtKind = (typeof usageDoubtKinds)[number];
 
 /** A report of tokens used that the operator should look at. */
 export interface UsageDoubt {

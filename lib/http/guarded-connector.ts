@@ -3,8 +3,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
 import { type AddressGuard, AddressRefusedError } from "./url-guard.ts";
 
-/** Options of createGuardedConnector. */
-export interface GuardedConnectorOptions {
+interface GuardedConnectorOptions {
   /** Longest time to connect, name lookup and TLS included. */
   readonly timeoutMs: number;
   /** How names become addresses; the system's own way unless given. */

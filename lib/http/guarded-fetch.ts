@@ -64,8 +64,7 @@ export interface GuardedFetchRequest {
   take?(bytes: number): boolean | Promise<boolean>;
 }
 
-/** What was fetched. */
-export interface FetchedContent {
+interface FetchedContent {
   readonly bytes: Uint8Array;
   /** As the server says, which proves nothing; undefined when it says nothing. */
   readonly contentType: string | undefined;

@@ -30,7 +30,7 @@ export interface GuardedSendAnswer {
   readonly body: Uint8Array;
 }
 
-/** Sends. */
+/** Sends requests to addresses that callers chose. */
 export interface GuardedSend {
   /** Throws GuardedSendError where there is no answer, or a 2xx one that breaks off. */
   send(request: GuardedSendRequest): Promise<GuardedSendAnswer>;

@@ -55,8 +55,7 @@ export interface OutboundHttp {
   close(): Promise<void>;
 }
 
-/** Options of createOutboundHttp. */
-export interface OutboundHttpOptions {
+interface OutboundHttpOptions {
   /** Longest time to connect, TLS included. */
   readonly connectTimeoutMs?: number;
   /** How long an idle connection is kept where the server names no time of its own. */

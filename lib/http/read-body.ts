@@ -3,8 +3,7 @@ import type { OutboundResponse } from "./outbound-fetch.ts";
 /** The parts of an answer that reading to its end takes. */
 export type ReadableAnswer = Pick<OutboundResponse, "cancel"> & { readonly body: AsyncIterable<Uint8Array> };
 
-/** Bounds of readBodyText. */
-export interface ReadBodyLimits {
+interface ReadBodyLimits {
   /** What lies beyond is not read. */
   readonly maxBytes: number;
   /** Reading stops here with what has come. */

@@ -6,8 +6,7 @@ import { admissionIdOf } from "./admission-id.ts";
 import { limitedRequest, type RequestLimiter } from "./limiter.ts";
 import type { LoadShedder } from "./load-shedder.ts";
 
-/** What a service limits. */
-export interface LimitInterceptorOptions {
+interface LimitInterceptorOptions {
   readonly limiter: RequestLimiter;
   /** Decides by what the process can carry; everything is carried unless given. */
   readonly shedder?: LoadShedder | undefined;

@@ -12,8 +12,7 @@ import {
 } from "./limiter.ts";
 import { LocalCounts } from "./local-counts.ts";
 
-/** Limits of one process. */
-export interface LocalLimiterOptions {
+interface LocalLimiterOptions {
   readonly limits: RequestLimits;
   readonly clock?: Clock;
   /** Defaults to a minute. */

@@ -23,8 +23,7 @@ import { abortedError, type WorkerPool } from "./worker-pool.ts";
 /** Threads that paint. */
 export type ImagePool = WorkerPool<ImageTask, ImageResult>;
 
-/** What the adapter works with. */
-export interface ImageAdapterOptions {
+interface ImageAdapterOptions {
   readonly pool: ImagePool;
   /** Tasks waiting for a thread at which new requests are refused. */
   readonly maxWaiting: number;

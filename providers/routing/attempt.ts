@@ -48,8 +48,7 @@ export interface AttemptRecord<E extends AttemptEndpoint = AttemptEndpoint> {
 /** What one attempt is given. */
 export type AttemptBounds = Pick<AttemptContext, "signal" | "onSent">;
 
-/** What attempts work with. */
-export interface AttemptsOptions<E extends AttemptEndpoint, T> {
+interface AttemptsOptions<E extends AttemptEndpoint, T> {
   /** Best first. */
   readonly candidates: readonly E[];
   /** Resolves when the first output is in hand; throws ProviderError. Everything it began must end with `signal`. */

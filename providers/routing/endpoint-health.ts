@@ -27,8 +27,7 @@ export interface AdmittedAttempt {
   givenUp(): void;
 }
 
-/** What EndpointHealth works with. */
-export interface EndpointHealthOptions {
+interface EndpointHealthOptions {
   readonly clock: Clock;
   readonly breaker?: BreakerOptions;
 }

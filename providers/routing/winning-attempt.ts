@@ -10,8 +10,7 @@ import { type Candidate, healthIdOf } from "./candidate.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 
-/** The attempts of one generation. */
-export interface GenerationAttempts<E extends Endpoint, T> {
+interface GenerationAttempts<E extends Endpoint, T> {
   readonly generation: Pick<Generation<never>, "id" | "deadline" | "deadlineMs" | "log">;
   readonly record: GenerationRecord<E>;
   /** Best first. */

@@ -27,8 +27,7 @@ import {
   settleReported,
 } from "./money/settlements.ts";
 
-/** What the handlers for processes work with. */
-export interface InternalRpcOptions extends SettlementOptions {
+interface InternalRpcOptions extends SettlementOptions {
   /** Who a key speaks for, by its hash. Throws `key_unknown`, `key_disabled` or `key_expired`. */
   lookUpKey(keyHash: string, signal: AbortSignal): Promise<Principal>;
   readonly clock: Clock;

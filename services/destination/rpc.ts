@@ -38,8 +38,7 @@ import { mergeConfig } from "./settings/masked-config.ts";
 import type { SettingsKeeper } from "./settings/settings-keeper.ts";
 import type { DestinationDatabase, ShownDestinationRow } from "./store.ts";
 
-/** What the handlers work with. */
-export interface DestinationHandlerOptions {
+interface DestinationHandlerOptions {
   readonly database: DestinationDatabase;
   readonly keeper: SettingsKeeper;
   readonly attempter: Attempter;

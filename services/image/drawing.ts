@@ -25,7 +25,7 @@ import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { type LoadedReferences, type PlannedCall, planCall } from "./plan.ts";
 
-/** What drawing works with. */
+/** Of the process, but for `room`. */
 export interface DrawingDependencies {
   readonly providers: Pick<ProviderSet, "image" | "isOn" | "takesOwnKeys">;
   /** Where images of this caller's key are transcoded. */

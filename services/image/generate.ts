@@ -41,7 +41,7 @@ export interface GenerationLimits {
   readonly longestSilenceMs?: number;
 }
 
-/** What a generation works with. */
+/** Of the process, but for `room` and `loadReferences`, which are the caller's. */
 export interface GenerateDependencies extends DrawingDependencies {
   /** Every model that some built-in provider offers. */
   readonly catalog: Catalog;

@@ -27,8 +27,7 @@ import type { GenerationLimits } from "./generate.ts";
 import { loadReferences, maxReferenceBytes } from "./references.ts";
 import { type ImageRouteDependencies, imageRoutes } from "./rpc.ts";
 
-/** What the image service works with. */
-export interface ImageServiceOptions {
+interface ImageServiceOptions {
   /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
   readonly catalog: Catalog;
   readonly providers: ProviderSet;

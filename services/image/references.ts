@@ -49,7 +49,7 @@ export interface ReferenceHolder {
   readonly life: Pick<CallLife, "whenOver" | "keepUntil">;
 }
 
-/** What loading references works with. */
+/** Of the process, but for `room`, which is the caller's. */
 export interface ReferenceDependencies {
   readonly fetch: Pick<GuardedFetch, "fetch">;
   /** Of a process, with shares of `maxReferenceBytes`. */

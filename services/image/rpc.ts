@@ -16,7 +16,7 @@ import { toProtoFrame } from "./to-proto-frame.ts";
 
 type ImageWork = Pick<GenerateDependencies, "room" | "loadReferences">;
 
-/** What all calls work with, and what of the process's room for images a call gets. */
+/** Of the process; `imageWorkOf` gives a call its share of the room for images. */
 export interface ImageRouteDependencies extends Omit<GenerateDependencies, keyof ImageWork> {
   imageWorkOf(holder: ReferenceHolder): ImageWork;
 }

@@ -22,7 +22,7 @@ import { speechRoutes } from "./rpc.ts";
 import type { SynthesisLimits } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
 
-/** What the speech service works with. */
+/** Nothing of it is closed by the service. */
 export interface SpeechServiceOptions {
   /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
   readonly catalog: Catalog;

@@ -36,14 +36,13 @@ export interface SynthesisLimits {
   readonly timeoutMs: number;
 }
 
-/** What a synthesis works with. */
+/** Shared by all syntheses of the process. */
 export interface SynthesizeDependencies {
   /** Every model that some built-in provider offers. */
   readonly catalog: Catalog;
   readonly providers: ProviderSet;
   readonly health: EndpointHealth;
   readonly limits: SynthesisLimits;
-  /** Shared by all syntheses of the process. */
   readonly encoders: Mp3Encoders;
   readonly clock: Clock;
   readonly paid: PaidRequests;

@@ -22,8 +22,7 @@ const maxDays = 31;
 /** The last second of the year 9999. */
 const lastSecond = 253_402_300_799n;
 
-/** What the operators' handlers work with. */
-export interface AdminHandlerOptions {
+interface AdminHandlerOptions {
   readonly database: UsageDatabase;
   readonly clock: Clock;
   readonly retentionDays: number;

@@ -6,8 +6,8 @@ import { addDays, dayOfMs } from "./day.ts";
 import { giveUpDaysBefore, pruneStep } from "./retention.ts";
 import type { UsageDatabase } from "./store.ts";
 
-/** What the pruner works with; times in milliseconds. */
-export interface PrunerOptions {
+/** Times in milliseconds. */
+interface PrunerOptions {
   readonly database: UsageDatabase;
   readonly log: Log;
   readonly clock: Clock;

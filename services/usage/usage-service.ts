@@ -26,8 +26,7 @@ import { recordEvents } from "./record.ts";
 import { createUsageHandlers } from "./rpc.ts";
 import type { UsageDatabase } from "./store.ts";
 
-/** What the usage service works with. */
-export interface UsageServiceOptions {
+interface UsageServiceOptions {
   readonly database: UsageDatabase;
   readonly log: Log;
   readonly verifyToken: TokenVerifier;

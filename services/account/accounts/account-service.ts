@@ -54,13 +54,11 @@ export interface AccountLimits {
   readonly retentionDays: number;
 }
 
-/** What the account service works with. */
-export interface AccountServiceOptions {
+interface AccountServiceOptions {
   database: AccountDatabase;
   /** What requests' events travel on; it may be away. */
   bus: Bus;
   limits: AccountLimits;
-  /** What accounts' own keys at providers are kept with. */
   providerKeys: ProviderKeyOptions;
   log: Log;
   verifyToken: TokenVerifier;

@@ -40,8 +40,7 @@ const maxEntriesSent = 500;
 
 type AdminHandlers = Partial<ServiceImpl<typeof AccountAdminService>>;
 
-/** What the operators' RPCs work with. */
-export interface AdminRpcOptions {
+interface AdminRpcOptions {
   readonly database: AccountDatabase;
   readonly providerKeys: ProviderKeyOptions;
   /** The most requests a minute that a key may be given. */

@@ -11,8 +11,7 @@ import { pruneHolds } from "./prune-holds.ts";
 import { publishDue } from "./publish-due.ts";
 import type { SettlementOptions } from "./settlements.ts";
 
-/** What goes on beside the calls works with. */
-export interface MoneyBackgroundOptions extends SettlementOptions {
+interface MoneyBackgroundOptions extends SettlementOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly holdGraceMs: number;

@@ -2,8 +2,7 @@ import { sql } from "kysely";
 import type { AccountDatabase } from "../store.ts";
 import type { MoneyCounters } from "./money-totals.ts";
 
-/** Limits of pruning, and what counts it. */
-export interface PruneHoldsOptions {
+interface PruneHoldsOptions {
   readonly database: AccountDatabase;
   readonly counters: MoneyCounters;
   /** How long usage records are kept; holds are kept for longer. */

@@ -17,7 +17,7 @@ import type { MoneyCounters } from "./money-totals.ts";
  *    failed, which says nothing about the hold, a row is due again soon.
  */
 
-/** What publishing works with. */
+/** Times in milliseconds. */
 export interface PublishDueOptions {
   readonly database: AccountDatabase;
   readonly bus: Pick<Bus, "send">;

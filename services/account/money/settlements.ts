@@ -18,7 +18,7 @@ import type { MoneyCounters } from "./money-totals.ts";
 /** What became of an event; `unknown` and `closed` changed nothing. */
 export type SettlementOutcome = "stored" | "unknown" | "closed";
 
-/** The counters are those of the process. */
+/** The counters are the process's. */
 export interface SettlementOptions {
   readonly database: AccountDatabase;
   readonly counters: MoneyCounters;

@@ -26,7 +26,7 @@ import {
   updateProviderKey,
 } from "./provider-keys.ts";
 
-/** What provider keys are kept with. */
+/** How accounts' own keys at providers are sealed, and which providers take them. */
 export interface ProviderKeyOptions {
   readonly sealer: Sealer;
   /** The providers that an account may store a key for. */

@@ -15,8 +15,7 @@ import {
 import type { ClaimedBatch } from "./claim.ts";
 import { toDisclosed } from "./redact.ts";
 
-/** What attempts are made with. */
-export interface AttempterOptions {
+interface AttempterOptions {
   readonly keeper: SettingsKeeper;
   readonly http: ReceiverHttp;
   readonly clock: Clock;
@@ -25,8 +24,7 @@ export interface AttempterOptions {
   readonly timeoutMs: number;
 }
 
-/** What came of an attempt. */
-export interface AttemptResult {
+interface AttemptResult {
   readonly isTaken: boolean;
   /** The receiver's HTTP status; 0 when it gave none. */
   readonly status: number;

@@ -46,8 +46,7 @@ interface ClaimedQueue extends DisclosureSettings {
   readonly max_events: number | null;
 }
 
-/** What to claim. */
-export interface ClaimOptions {
+interface ClaimOptions {
   readonly database: DestinationDatabase;
   readonly limits: DeliveryLimits;
   /** Most destinations whose last delivery worked at once. */

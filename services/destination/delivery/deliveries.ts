@@ -18,8 +18,7 @@ import type { DeliveryLimits } from "./delivery-limits.ts";
 import { type AttemptReport, keepReports, type ReportOutcome } from "./outcome.ts";
 import { WakeUp } from "./wake-up.ts";
 
-/** What deliveries are made with. */
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   readonly database: DestinationDatabase;
   readonly attempter: Attempter;
   readonly limits: DeliveryLimits;

@@ -33,8 +33,7 @@ interface Queued {
   readonly mask: DisclosureMask;
 }
 
-/** What became of events. */
-export interface Dispatched {
+interface Dispatched {
   /** How many wait, counted for each destination. */
   readonly queuedCount: number;
   /** Those that can't be stored. */

@@ -7,8 +7,7 @@ import type { DestinationDatabase } from "../store.ts";
 import type { DeliveryLimits } from "./delivery-limits.ts";
 import { giveUpStep } from "./give-up.ts";
 
-/** What is kept in order, and how long things are kept. */
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   readonly database: DestinationDatabase;
   readonly keeper: SettingsKeeper;
   readonly limits: DeliveryLimits;

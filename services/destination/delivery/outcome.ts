@@ -46,8 +46,7 @@ export type ReportOutcome =
   /** The queue is another's by now, or gone. */
   | "overtaken";
 
-/** What reports are kept with. */
-export interface ReportOptions {
+interface ReportOptions {
   readonly database: DestinationDatabase;
   readonly limits: DeliveryLimits;
 }

@@ -5,8 +5,7 @@ import type { Cidr } from "../../../lib/runtime/config.ts";
 import type { ReceiverHttp } from "../types/contract.ts";
 import { createReceiverHttp } from "../types/receiver-http.ts";
 
-/** How receivers are reached. */
-export interface ReceiversOptions {
+interface ReceiversOptions {
   /** Private ranges that may be called all the same. */
   readonly allowedCidrs: readonly Cidr[];
   /** How names become addresses; the system's own way unless given. */

@@ -8,8 +8,7 @@ import type { DestinationDatabase } from "../store.ts";
 import { resealDestinations } from "./reseal.ts";
 import type { SettingsKeeper } from "./settings-keeper.ts";
 
-/** What the operators' handlers work with. */
-export interface AdminHandlerOptions {
+interface AdminHandlerOptions {
   readonly database: DestinationDatabase;
   readonly keeper: SettingsKeeper;
   readonly log: Log;

@@ -36,8 +36,7 @@ import type { DestinationDatabase } from "../store.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { type DestinationTypes, SettingsKeeper } from "./settings-keeper.ts";
 
-/** What the destination service works with. */
-export interface DestinationServiceOptions {
+interface DestinationServiceOptions {
   readonly database: DestinationDatabase;
   readonly log: Log;
   readonly verifyToken: TokenVerifier;

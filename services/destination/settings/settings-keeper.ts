@@ -9,8 +9,7 @@ import type { DestinationType } from "../types/contract.ts";
 /** The types of destinations by slug. */
 export type DestinationTypes = ReadonlyMap<string, DestinationType<unknown>>;
 
-/** What settings are checked and kept with. */
-export interface SettingsKeeperOptions {
+interface SettingsKeeperOptions {
   readonly types: DestinationTypes;
   readonly sealer: Sealer;
   readonly receivers: Pick<Receivers, "findForbidden">;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mayPassThrough } from "./passthrough-key.ts";
+import { mayPassThrough } from "./check.ts";
 
 test.each(["instructions", "language", "stability", "seed", "style_preset", "textNormalization"])(
   "%s may be left to callers",

@@ -2,9 +2,10 @@ import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { EnginePool, ImageAdapter, Provider, SpeechAdapter } from "../contract.ts";
 import { createImageAdapter, type ImagePool } from "./image.ts";
-import { createImagePool } from "./image-pool.ts";
+import type { ImageTask } from "./image-worker.ts";
 import { SegmentPool } from "./segment-pool.ts";
 import { createSpeechAdapter } from "./speech.ts";
+import { WorkerPool } from "./worker-pool.ts";
 
 /** How much of the machine the engine may take. */
 export interface LocalProviderOptions {
@@ -49,11 +50,7 @@ export function createLocalProvider(options: LocalProviderOptions = {}): LocalPr
     segmentTimeoutMs,
     workerUrl: new URL("./flite-worker.ts", import.meta.url),
   });
-  const imagePool = createImagePool({
-    threads: imageThreads,
-    taskTimeoutMs: imageTimeoutMs,
-    workerUrl: new URL("./image-worker.ts", import.meta.url),
-  });
+  const imagePool = createImagePool(imageThreads, imageTimeoutMs);
   return {
     speech: createSpeechAdapter(pool, maxWaiting),
     image: createImageAdapter({ pool: imagePool, maxWaiting: maxWaitingImages, randomSeed }),
@@ -68,4 +65,25 @@ export function createLocalProvider(options: LocalProviderOptions = {}): LocalPr
 
 function countsOf(name: string, { running, waiting, completed }: Omit<EnginePool, "name">): EnginePool {
   return { name, running, waiting, completed };
+}
+
+/** Pixels from which on pictures are painted one at a time: those of 2K in 4:3, the fewest of that tier. */
+const heavyPixels = 2_048 * 1_536;
+
+/** Threads that paint. They are not those that speak, so that no speech waits for a picture. */
+function createImagePool(threads: number, taskTimeoutMs: number): ImagePool {
+  return new WorkerPool({
+    threads,
+    taskTimeoutMs,
+    workerUrl: new URL("./image-worker.ts", import.meta.url),
+    workerExport: "runImageTask" satisfies keyof typeof import("./image-worker.ts"),
+    isHeavy,
+    maxHeavy: 1,
+  });
+}
+
+function isHeavy(task: ImageTask): boolean {
+  if (task.kind !== "paint" || task.format === "svg") return false;
+  const { width, height, zoom = 1 } = task.request;
+  return width * height * zoom ** 2 >= heavyPixels;
 }

@@ -15,9 +15,8 @@ import {
   type ImageOutput,
   ProviderError,
 } from "../contract.ts";
-import { checkImageCall, type ImageModel, painterModel } from "./image-model.ts";
+import { checkImageCall, type ImageModel, painterModel, postcardModel } from "./image-model.ts";
 import type { ImageResult, ImageTask } from "./image-worker.ts";
-import { postcardModel } from "./postcard.ts";
 import { abortedError, type WorkerPool } from "./worker-pool.ts";
 
 /** Threads that paint. */

@@ -1,13 +1,20 @@
-import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Attempt,
+  AttemptSchema,
+  Outcome,
+  type TokenCounts,
+} from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { GenerationEnd } from "../../lib/generation/generation-event.ts";
 import type { PaidRequestEnd, PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GenerationOutcome } from "../../lib/generation/run-generation.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import { wordOfReason } from "../../lib/runtime/error-code.ts";
 import type { Span } from "../../lib/runtime/span.ts";
 import type { Endpoint } from "../catalog/catalog.ts";
 import type { TokenUsage } from "../contract.ts";
 import { type AttemptRecord, endAttempt } from "./attempt.ts";
-import { toProtoAttempt, toProtoTokens } from "./attempt-event.ts";
 import { AttemptSpans } from "./attempt-span.ts";
 import type { Candidate } from "./candidate.ts";
 import { chargeFor } from "./most-to-hold.ts";
@@ -98,4 +105,38 @@ export class GenerationRecord<E extends Endpoint> {
 /** Its caller left before the upstream had all of the request. */
 function isUnsent({ outcome, sent }: AttemptRecord): boolean {
   return outcome === Outcome.CANCELLED && !sent;
+}
+
+/** An attempt as usage events record it. */
+function toProtoAttempt(record: AttemptRecord): Attempt {
+  const { endpoint, outcome, reason, providerStatus, startedAtMs, firstOutputMs, durationMs } = record;
+  return create(AttemptSchema, {
+    endpointId: endpoint.id,
+    providerSlug: endpoint.providerSlug,
+    providerName: endpoint.providerName,
+    byok: endpoint.ownKey !== undefined,
+    outcome,
+    reason: reason === undefined ? "" : wordOfReason(reason),
+    providerStatus,
+    startedAt: timestampFromMs(Math.round(startedAtMs)),
+    ...(firstOutputMs === undefined ? {} : { firstByteMs: wholeMs(firstOutputMs) }),
+    durationMs: wholeMs(durationMs),
+  });
+}
+
+function wholeMs(durationMs: number): bigint {
+  return BigInt(Math.max(0, Math.round(durationMs)));
+}
+
+/** Tokens as usage events count them; all 0 where the upstream reported none. */
+function toProtoTokens(usage: TokenUsage | undefined): Omit<TokenCounts, "$typeName" | "$unknown"> {
+  return {
+    prompt: BigInt(usage?.prompt ?? 0),
+    completion: BigInt(usage?.completion ?? 0),
+    reasoning: BigInt(usage?.reasoning ?? 0),
+    cachedPrompt: BigInt(usage?.cachedPrompt ?? 0),
+    imagePrompt: BigInt(usage?.imagePrompt ?? 0),
+    imageCompletion: BigInt(usage?.imageCompletion ?? 0),
+    audioCompletion: BigInt(usage?.audioCompletion ?? 0),
+  };
 }

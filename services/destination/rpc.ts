@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { ResealDestinationsResponseSchema } from "../../gen/media/destination/v1/destination_admin_pb.ts";
+import type { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import {
   type CreateDestinationRequest,
   CreateDestinationResponseSchema,
@@ -14,8 +16,9 @@ import {
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { principalOf } from "../../lib/identity/caller.ts";
+import { callerKey, principalOf } from "../../lib/identity/caller.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import type { Log } from "../../lib/runtime/log.ts";
 import type { Attempter } from "./delivery/attempt.ts";
 import { toProtoDelivery, toProtoDestination } from "./settings/convert.ts";
 import {
@@ -35,6 +38,7 @@ import {
   resumeDestination,
 } from "./settings/destinations.ts";
 import { mergeConfig } from "./settings/masked-config.ts";
+import { resealDestinations } from "./settings/reseal.ts";
 import type { SettingsKeeper } from "./settings/settings-keeper.ts";
 import type { DestinationDatabase, ShownDestinationRow } from "./store.ts";
 
@@ -152,4 +156,31 @@ function resealedSettings(
   const merged = mergeConfig({ stored: keeper.open(row) ?? {}, change, secrets: type.secrets, issues });
   const config = keeper.check(type, merged, issues);
   return config && keeper.seal(config, row);
+}
+
+interface AdminHandlerOptions {
+  readonly database: DestinationDatabase;
+  readonly keeper: SettingsKeeper;
+  readonly log: Log;
+}
+
+/** The handlers of DestinationAdminService. */
+export function createAdminHandlers({
+  database,
+  keeper,
+  log,
+}: AdminHandlerOptions): Partial<ServiceImpl<typeof DestinationAdminService>> {
+  return {
+    async resealDestinations(_request, { signal, values }) {
+      const { resealed, current, unreadable } = await resealDestinations(database, keeper, signal);
+      const caller = values.get(callerKey);
+      const operator = caller.kind === "operator" ? caller.subject : "";
+      log.info({ operator, resealed, current, unreadable }, "settings of destinations sealed anew");
+      return create(ResealDestinationsResponseSchema, {
+        resealed: BigInt(resealed),
+        current: BigInt(current),
+        unreadable: BigInt(unreadable),
+      });
+    },
+  };
 }

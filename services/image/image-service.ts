@@ -1,9 +1,14 @@
 import type { DescService } from "@bufbuild/protobuf";
+import type { HandlerContext, Interceptor, ServiceImpl } from "@connectrpc/connect";
 import sharp from "sharp";
+import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
+import { attributionOf } from "../../lib/generation/attribution.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
+import { callerKey } from "../../lib/identity/caller.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
 import type { Strangers } from "../../lib/identity/stranger.ts";
 import { ByteBudget } from "../../lib/limits/byte-budget.ts";
@@ -11,8 +16,11 @@ import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
+import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
-import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
+import { bytesSender } from "../../lib/rpc/port/outgoing-bytes.ts";
+import { requestLogKey } from "../../lib/rpc/request-context.ts";
+import type { MessageLimits, RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { Tracer } from "../../lib/runtime/span.ts";
@@ -22,10 +30,12 @@ import type { Catalog } from "../../providers/catalog/catalog.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
+import { fromProtoGenerateRequest } from "./convert.ts";
 import { DecodeBudget } from "./decode-budget.ts";
-import type { GenerationLimits } from "./generate.ts";
-import { loadReferences, maxReferenceBytes } from "./references.ts";
-import { type ImageRouteDependencies, imageRoutes } from "./rpc.ts";
+import { listImageModels } from "./discover.ts";
+import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
+import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references.ts";
+import { toProtoFrame } from "./to-proto-frame.ts";
 
 interface ImageServiceOptions {
   /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
@@ -112,4 +122,62 @@ function imageWorkWithin({
         loadReferences(sources, holder, { fetch: fetchReference, budget, room }, signal),
     };
   };
+}
+
+type ImageWork = Pick<GenerateDependencies, "room" | "loadReferences">;
+
+/** Of the process; `imageWorkOf` gives a call its share of the room for images. */
+interface ImageRouteDependencies extends Omit<GenerateDependencies, keyof ImageWork> {
+  imageWorkOf(holder: ReferenceHolder): ImageWork;
+}
+
+/**
+ * Registers ImageService with message limits of its own, whatever else is on the port; `interceptors` establish who
+ * calls and translate errors.
+ */
+function imageRoutes(
+  dependencies: ImageRouteDependencies,
+  limits: MessageLimits,
+  interceptors: Interceptor[],
+): RegisterRoutes {
+  return (router) =>
+    router.service(ImageService, imageHandlers(dependencies, limits), { interceptors, ...limits });
+}
+
+function imageHandlers(
+  dependencies: ImageRouteDependencies,
+  { writeMaxBytes }: MessageLimits,
+): ServiceImpl<typeof ImageService> {
+  const { imageData } = GenerateResponseSchema.field;
+  const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
+  return {
+    async *generate(request, context) {
+      const attribution = attributionOf(request, context);
+      const log = context.values.get(requestLogKey);
+      const prompt = fromProtoGenerateRequest(request);
+      const limits = limitsFor(dependencies.limits, context);
+      const { rateBucket } = attribution.principal;
+      const work = dependencies.imageWorkOf({ key: rateBucket, life: callLifeOf(context.values) });
+      const frames = generate(prompt, attribution, { ...dependencies, ...work, limits }, context.signal, log);
+      const sendImageData = bytesSender(context, imageData, writeMaxBytes);
+      callLifeOf(context.values).keepUntil(frames.ended);
+      for await (const frame of frames) yield toProtoFrame(frame, sendImageData);
+    },
+    listImageModels() {
+      return { models: listImageModels(offered) };
+    },
+  };
+}
+
+/**
+ * The deadline of a process of ours that calls is the request's: it is kept, and a little before, so that the process
+ * hears what became of the attempts. That of any other caller is a way of leaving.
+ */
+function limitsFor(
+  limits: GenerationLimits,
+  context: Pick<HandlerContext, "values" | "timeoutMs">,
+): GenerationLimits {
+  const leftMs = context.timeoutMs();
+  if (context.values.get(callerKey).kind !== "process" || leftMs === undefined) return limits;
+  return { ...limits, timeoutMs: Math.max(1, Math.min(limits.timeoutMs, leftMs - answerGraceMs)) };
 }

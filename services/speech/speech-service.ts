@@ -1,5 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
+import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
+import { attributionOf } from "../../lib/generation/attribution.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";
@@ -7,7 +9,9 @@ import type { Strangers } from "../../lib/identity/stranger.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
+import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import type { Readiness } from "../../lib/rpc/health.ts";
+import { requestLogKey } from "../../lib/rpc/request-context.ts";
 import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
@@ -18,8 +22,9 @@ import type { Catalog } from "../../providers/catalog/catalog.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
-import { speechRoutes } from "./rpc.ts";
-import type { SynthesisLimits } from "./synthesize.ts";
+import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
+import { listSpeechModels } from "./discover.ts";
+import { type SynthesisLimits, type SynthesizeDependencies, synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
 
 /** Nothing of it is closed by the service. */
@@ -70,6 +75,28 @@ export function createSpeechService(options: SpeechServiceOptions): RunnableSpee
     ]),
     async readiness() {
       return offered.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
+    },
+  };
+}
+
+/** Registers SpeechService; `interceptors` establish who calls and translate errors. */
+function speechRoutes(dependencies: SynthesizeDependencies, interceptors: Interceptor[]): RegisterRoutes {
+  return (router) => router.service(SpeechService, speechHandlers(dependencies), { interceptors });
+}
+
+function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeof SpeechService> {
+  const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
+  return {
+    async *synthesize(request, context) {
+      const attribution = attributionOf(request, context);
+      const log = context.values.get(requestLogKey);
+      const speech = fromProtoSynthesizeRequest(request);
+      const frames = synthesize(speech, attribution, dependencies, context.signal, log);
+      callLifeOf(context.values).keepUntil(frames.ended);
+      for await (const frame of frames) yield toProtoFrame(frame);
+    },
+    listSpeechModels() {
+      return { models: listSpeechModels(offered) };
     },
   };
 }

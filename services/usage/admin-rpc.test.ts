@@ -11,7 +11,7 @@ import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { startTestUsageServer, type TestUsageServer } from "../../test/support/services/usage-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { listRecords } from "./list-records.ts";
+import { listRecords } from "./admin-rpc.ts";
 import { recordEvents } from "./record.ts";
 
 const clock = new ManualClock(Date.parse("2030-01-10T12:00:00Z"));

@@ -1,17 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { sql } from "kysely";
 import type { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import {
   ListUsageRecordsResponseSchema,
   RebuildActivityResponseSchema,
   RebuiltDaySchema,
 } from "../../gen/media/usage/v1/usage_pb.ts";
+import { readPages } from "../../lib/database/read-pages.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import { toProtoSummary } from "./convert.ts";
+import { type SummarizedRow, toProtoSummary } from "./convert.ts";
 import { addDays, isDay } from "./day.ts";
-import { listRecords } from "./list-records.ts";
 import { firstKeptDay } from "./prune.ts";
 import { rebuildDay } from "./rebuild.ts";
 import type { UsageDatabase } from "./store.ts";
@@ -76,4 +77,24 @@ function checkDays(fromDate: string, toDate: string): void {
     issues.push({ path: "to_date", message: `must lie at most ${maxDays - 1} days after from_date` });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
+}
+
+/** Which records are listed: those that ended from `from` on and before `to`. */
+export interface RecordSpan {
+  readonly from: Date;
+  readonly to: Date;
+  readonly batchSize: number;
+}
+
+/** The records of a span as they stand at one instant, in batches, ordered by the bytes of their ids. */
+export function listRecords(
+  database: UsageDatabase,
+  { from, to, batchSize }: RecordSpan,
+  signal: AbortSignal,
+): AsyncGenerator<readonly SummarizedRow[], void> {
+  const query = sql<SummarizedRow>`
+    SELECT event_id, revision, account_id, charged_nano_usd, (ended_at AT TIME ZONE 'UTC')::date AS day
+    FROM record WHERE ended_at >= ${from.toISOString()}::timestamptz AND ended_at < ${to.toISOString()}::timestamptz
+    ORDER BY event_id`;
+  return readPages(database, query, signal, batchSize);
 }

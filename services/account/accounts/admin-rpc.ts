@@ -25,7 +25,7 @@ import { FieldIssues } from "../field-issues.ts";
 import { fromProtoCreateKeyRequest } from "../keys/key-requests.ts";
 import { noSpending } from "../keys/key-spending.ts";
 import { createKey } from "../keys/keys.ts";
-import { createCreditAdminHandlers } from "../money/admin-credit-rpc.ts";
+import { createCreditAdminHandlers } from "../money/credit-rpc.ts";
 import type { ProviderKeyOptions } from "../provider-keys/provider-key-rpc.ts";
 import { resealProviderKeys } from "../provider-keys/provider-keys.ts";
 import type { AccountDatabase } from "../store.ts";

@@ -1,10 +1,26 @@
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import {
+  AccountBooksSchema,
+  type GrantCreditRequest,
+  GrantCreditResponseSchema,
+  HoldSummarySchema,
+  ListBooksResponseSchema,
+  type ListHoldsRequest,
+  ListHoldsResponseSchema,
+} from "../../../gen/media/account/v1/account_admin_pb.ts";
+import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { GetCreditsResponseSchema } from "../../../gen/media/account/v1/credit_pb.ts";
 import type { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
 import { principalOf } from "../../../lib/identity/caller.ts";
+import { nanoUsdPerUsd } from "../../../lib/money/nano-usd.ts";
 import { getAccount } from "../accounts/accounts.ts";
+import { checkUuids, operatorOf } from "../accounts/admin-requests.ts";
+import { FieldIssues } from "../field-issues.ts";
 import type { AccountDatabase } from "../store.ts";
+import { listBooks } from "./books.ts";
+import { grantWithAudit } from "./credits.ts";
+import { type HoldRange, type HoldRecord, listHolds } from "./holds.ts";
 
 /** The handlers of CreditService; each answers for the account of the calling key alone. */
 export function createCreditHandlers(database: AccountDatabase): Partial<ServiceImpl<typeof CreditService>> {
@@ -18,4 +34,67 @@ export function createCreditHandlers(database: AccountDatabase): Partial<Service
       });
     },
   };
+}
+
+/** 10 million USD: what an account has been granted stays far below what a bigint holds. */
+const maxGrantNanoUsd = 10_000_000n * nanoUsdPerUsd;
+const grantIdPattern = /^[\x21-\x7e]{1,128}$/;
+
+type CreditAdminRpcs = "grantCredit" | "listHolds" | "listBooks";
+
+/** The handlers of AccountAdminService that are about credit. */
+export function createCreditAdminHandlers(
+  database: AccountDatabase,
+): Pick<ServiceImpl<typeof AccountAdminService>, CreditAdminRpcs> {
+  return {
+    async grantCredit(request, context) {
+      const operator = operatorOf(context);
+      checkGrant(request);
+      const { note } = request;
+      const granted = await database
+        .transaction()
+        .execute((transaction) => grantWithAudit(transaction, request, { operator, note }));
+      return create(GrantCreditResponseSchema, granted);
+    },
+    async *listHolds(request, { signal }) {
+      for await (const holds of listHolds(database, readRange(request), signal)) {
+        yield create(ListHoldsResponseSchema, { holds: holds.map(toProtoHold) });
+      }
+    },
+    async *listBooks({ accountId }, { signal }) {
+      if (accountId !== "") checkUuids({ account_id: accountId });
+      for await (const books of listBooks(database, accountId === "" ? undefined : accountId, signal)) {
+        yield create(ListBooksResponseSchema, { books: books.map((row) => create(AccountBooksSchema, row)) });
+      }
+    },
+  };
+}
+
+function checkGrant({ accountId, amountNanoUsd, grantId, note }: GrantCreditRequest): void {
+  const issues = new FieldIssues();
+  issues.checkUuid("account_id", accountId);
+  if (amountNanoUsd <= 0n || amountNanoUsd > maxGrantNanoUsd) {
+    issues.add("amount_nano_usd", "must be above 0 and at most 10,000,000 USD");
+  }
+  if (!grantIdPattern.test(grantId)) issues.add("grant_id", "must be 1 to 128 visible ASCII characters");
+  if (note !== "") issues.checkName("note", note);
+  issues.throwIfAny();
+}
+
+function readRange(request: ListHoldsRequest): HoldRange {
+  const issues = new FieldIssues();
+  const read = (path: "from" | "to") => {
+    const instant = request[path];
+    if (instant !== undefined) return issues.toDate(path, instant);
+    issues.add(path, "is required");
+    return undefined;
+  };
+  const from = read("from");
+  const to = read("to");
+  issues.throwIfAny();
+  return { from: from ?? new Date(0), to: to ?? new Date(0) };
+}
+
+function toProtoHold({ revision, ...hold }: HoldRecord) {
+  return create(HoldSummarySchema, revision === null ? hold : { ...hold, revision });
 }

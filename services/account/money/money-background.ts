@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { isDataFault } from "../../../lib/database/database-errors.ts";
 import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
@@ -6,10 +7,10 @@ import { groups } from "../../../lib/events/topics.ts";
 import type { Clock } from "../../../lib/runtime/clock.ts";
 import { repeat } from "../../../lib/runtime/repeat.ts";
 import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
-import { applyEvents } from "./apply-events.ts";
-import { pruneHolds } from "./prune-holds.ts";
+import type { AccountDatabase } from "../store.ts";
+import type { MoneyCounters } from "./money-totals.ts";
 import { publishDue } from "./publish-due.ts";
-import type { SettlementOptions } from "./settlements.ts";
+import { applyEvents, type SettlementOptions } from "./settlements.ts";
 
 interface MoneyBackgroundOptions extends SettlementOptions {
   readonly bus: Bus;
@@ -70,4 +71,38 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
 function publishPauseMs({ holdGraceMs, unseenGraceMs }: MoneyBackgroundOptions): number {
   const graceMs = Math.min(holdGraceMs, unseenGraceMs);
   return Math.min(Math.max(graceMs / 10, minPublishPauseMs), maxPublishPauseMs);
+}
+
+interface PruneHoldsOptions {
+  readonly database: AccountDatabase;
+  readonly counters: MoneyCounters;
+  /** How long usage records are kept; holds are kept for longer. */
+  readonly retentionDays: number;
+  /** How many rows are deleted at once; 1,000 unless given. */
+  readonly batchSize?: number;
+}
+
+/** Days that a hold outlives the usage record of its request, and so any event that is still applied. */
+const marginDays = 2;
+const defaultBatchSize = 1000;
+
+/**
+ * Deletes a batch of closed holds whose retention is over and says whether there may be more. An open hold, and a
+ * settled one whose event was not consumed from the topic, is never deleted.
+ */
+export async function pruneHolds(options: PruneHoldsOptions): Promise<boolean> {
+  const { database, counters, retentionDays, batchSize = defaultBatchSize } = options;
+  const end = sql`now() - make_interval(days => ${retentionDays + marginDays})`;
+  const { rows } = await sql<{ pruned: bigint }>`
+    WITH deleted AS (
+      DELETE FROM hold WHERE id IN (
+        SELECT id FROM hold
+        WHERE deadline < ${end} AND closed_at < ${end} AND (state IN ('released', 'refused') OR seen)
+        ORDER BY deadline LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
+      ) RETURNING id
+    )
+    SELECT count(*) AS pruned FROM deleted`.execute(database);
+  const pruned = Number(rows[0]?.pruned ?? 0n);
+  counters.prunedHolds += pruned;
+  return pruned === batchSize;
 }

@@ -12,8 +12,8 @@ import {
   startMoneyDatabase,
 } from "../../../test/support/services/account-money.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
+import { pruneHolds } from "./money-background.ts";
 import { createMoneyCounters } from "./money-totals.ts";
-import { pruneHolds } from "./prune-holds.ts";
 import { settleConsumed, settleReported } from "./settlements.ts";
 
 const retentionDays = 400;

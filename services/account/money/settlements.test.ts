@@ -16,10 +16,10 @@ import {
   startMoneyDatabase,
 } from "../../../test/support/services/account-money.ts";
 import type { AccountDatabase } from "../store.ts";
-import { applyEvents } from "./apply-events.ts";
 import { releaseHolds, reserveCredit } from "./holds.ts";
 import { readMoneyTotals } from "./money-totals.ts";
 import {
+  applyEvents,
   maxNanoUsd,
   type SettlementOptions,
   settleConsumed,

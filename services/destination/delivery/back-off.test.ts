@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { retryDelayMs } from "./back-off.ts";
+import { retryDelayMs } from "./deliveries.ts";
 import { defaultDeliveryLimits as limits } from "./delivery-limits.ts";
 
 const pauseOf = (failures: number, random: number, retryAfterMs?: number) =>

@@ -12,11 +12,9 @@ import { BatchCall } from "../../../lib/runtime/batch-call.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { DestinationDatabase } from "../store.ts";
 import type { Attempter } from "./attempt.ts";
-import { retryDelayMs } from "./back-off.ts";
 import { type Claim, type ClaimedBatch, claimBatches, isFailing } from "./claim.ts";
 import type { DeliveryLimits } from "./delivery-limits.ts";
 import { type AttemptReport, keepReports, type ReportOutcome } from "./outcome.ts";
-import { WakeUp } from "./wake-up.ts";
 
 interface DeliveriesOptions {
   readonly database: DestinationDatabase;
@@ -190,4 +188,50 @@ class RunningDeliveries implements Deliveries {
 /** What is due but was not claimed is locked for a moment, or waits for room. */
 function waitMsAfter({ nextDueMs = Infinity }: Claim): number {
   return Math.max(0, nextDueMs);
+}
+
+/** What decides about the pause after a failure. */
+interface BackOff {
+  readonly limits: Pick<DeliveryLimits, "firstRetryMs" | "maxRetryMs" | "maxRetryAfterMs">;
+  /** How many attempts failed in a row, this one included. */
+  readonly failures: number;
+  /** How long the receiver asked to wait, milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** From 0 to below 1. */
+  random(): number;
+}
+
+/**
+ * How long to wait after a failure, milliseconds: twice as long after each, up to a bound, of which half is left to
+ * chance, so that many receivers that fail at once are not all tried at once; never less than the receiver asked for,
+ * within reason.
+ */
+export function retryDelayMs({ limits, failures, retryAfterMs = 0, random }: BackOff): number {
+  const doubled = limits.firstRetryMs * 2 ** Math.min(failures - 1, 30);
+  const ownMs = Math.min(doubled, limits.maxRetryMs) * (0.5 + random() / 2);
+  return Math.round(Math.max(ownMs, Math.min(retryAfterMs, limits.maxRetryAfterMs)));
+}
+
+/** A wait that others can end. One who waits at a time; a wake-up that comes while nobody waits ends the next wait. */
+class WakeUp {
+  #isDue = false;
+  #end: (() => void) | undefined;
+
+  wake(): void {
+    this.#isDue = true;
+    this.#end?.();
+  }
+
+  /** Resolves after so many milliseconds, or when woken. */
+  async wait(ms: number): Promise<void> {
+    if (!this.#isDue) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, ms);
+      this.#end = resolve;
+      await promise;
+      clearTimeout(timer);
+      this.#end = undefined;
+    }
+    this.#isDue = false;
+  }
 }

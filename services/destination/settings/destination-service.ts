@@ -31,9 +31,8 @@ import { dispatchEvents } from "../delivery/dispatch.ts";
 import { type Housekeeping, startHousekeeping } from "../delivery/housekeeping.ts";
 import type { Receivers } from "../delivery/receivers.ts";
 import { destinationMigrations } from "../migrations.ts";
-import { createDestinationHandlers } from "../rpc.ts";
+import { createAdminHandlers, createDestinationHandlers } from "../rpc.ts";
 import type { DestinationDatabase } from "../store.ts";
-import { createAdminHandlers } from "./admin-rpc.ts";
 import { type DestinationTypes, SettingsKeeper } from "./settings-keeper.ts";
 
 interface DestinationServiceOptions {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer";
@@ -10,7 +11,6 @@ import {
   operationName,
   type SpanAttributes,
 } from "./span-attributes.ts";
-import { spanIdsOf } from "./span-ids.ts";
 
 /** A finished span as OpenTelemetry's packages take it. */
 export type FinishedSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
@@ -94,4 +94,44 @@ function toTime(instant: Timestamp | undefined): HighResolutionTime {
 function later(first: HighResolutionTime, second: HighResolutionTime): HighResolutionTime {
   const isLater = second[0] > first[0] || (second[0] === first[0] && second[1] > first[1]);
   return isLater ? second : first;
+}
+
+/** Where a span stands in a trace, in lower-case hex. */
+interface SpanIds {
+  /** 32 digits. */
+  readonly traceId: string;
+  /** 16 digits. */
+  readonly spanId: string;
+  /** The caller's own span around it, if it names one. */
+  readonly parentSpanId: string | undefined;
+}
+
+/**
+ * The ids of a generation's span: always the same for one event and revision, so that receivers recognize a repetition.
+ * The trace is the caller's: `trace.trace_id` itself where it is one (32 hex digits, a UUID's dashes left out), a digest
+ * of it and the account otherwise. Without one, each generation is a trace of its own. `trace` is undefined where it is
+ * not disclosed.
+ */
+function spanIdsOf(event: GenerationEvent, trace: JsonObject | undefined): SpanIds {
+  const { trace_id: given, parent_span_id: parent } = trace ?? {};
+  return {
+    traceId: traceIdOf(event, typeof given === "string" ? given : ""),
+    spanId: digest(16, "span", event.eventId, String(event.revision)),
+    parentSpanId: typeof parent === "string" ? idOf(parent, 16) : undefined,
+  };
+}
+
+function traceIdOf({ eventId, accountId }: GenerationEvent, given: string): string {
+  if (given === "") return digest(32, "generation", eventId);
+  return idOf(given.replaceAll("-", ""), 32) ?? digest(32, "trace", accountId, given);
+}
+
+/** The text as an id, or undefined where it is none; an id of zeros counts as none. */
+function idOf(text: string, digits: number): string | undefined {
+  const isId = text.length === digits && /^[0-9a-f]+$/i.test(text) && !/^0+$/.test(text);
+  return isId ? text.toLowerCase() : undefined;
+}
+
+function digest(digits: number, ...parts: string[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, digits);
 }

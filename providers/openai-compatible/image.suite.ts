@@ -24,7 +24,7 @@ interface Setup extends ImageProviderSetup {
   readonly upstream: OpenAiUpstream;
 }
 
-/** The acceptance suite of a provider that draws by this dialect, with the failures that the dialect tells apart. */
+/** The acceptance suite of a provider that draws by this dialect, with the failures that the dialect distinguishes. */
 export function describeCompatibleImage(name: string, image: CompatibleImage): void {
   describeImageProvider(name, () => createSetup(image), failures);
 }
@@ -71,7 +71,7 @@ async function createSetup(image: CompatibleImage): Promise<Setup> {
   };
 }
 
-function told(
+function failure(
   name: string,
   kind: ProviderErrorKind,
   status: number,
@@ -93,9 +93,9 @@ function refused(status: number): ImageBehaviour {
 }
 
 const failures: readonly ImageFailure<Setup>[] = [
-  told("a limit", "overloaded", 429, refused(429)),
-  told("a broken upstream", "upstream", 500, refused(500)),
-  told("an answer without images", "bad_answer", 200, { kind: "image", content: "nothing" }),
+  failure("a limit", "overloaded", 429, refused(429)),
+  failure("a broken upstream", "upstream", 500, refused(500)),
+  failure("an answer without images", "bad_answer", 200, { kind: "image", content: "nothing" }),
   {
     name: "a wrong key",
     kind: "credentials",

@@ -18,7 +18,7 @@ export interface CompatibleSpeechSetup extends SpeechProviderSetup {
   readonly upstream: OpenAiUpstream;
 }
 
-/** The acceptance suite of a provider that speaks by this dialect, with the failures that the dialect tells apart. */
+/** The acceptance suite of a provider that speaks by this dialect, with the failures that the dialect distinguishes. */
 export function describeCompatibleSpeech(
   name: string,
   speech: CompatibleSpeech,
@@ -64,7 +64,7 @@ async function createSetup({ manifest, startUpstream, call: given, formats }: Co
   };
 }
 
-function told(
+function failure(
   name: string,
   kind: ProviderErrorKind,
   behaviour: SpeechBehaviour,
@@ -90,18 +90,18 @@ function plain(contentType: string, body: string): SpeechBehaviour {
 }
 
 const usualFailures: readonly SpeechFailure<CompatibleSpeechSetup>[] = [
-  told("400", "invalid_request", refused(400)),
-  told("400 moderation_blocked", "content_policy", refused(400, "moderation_blocked")),
-  told("403", "credentials", refused(403)),
-  told("429", "overloaded", refused(429)),
-  told("429 insufficient_quota", "credentials", refused(429, "insufficient_quota")),
-  told("500", "upstream", refused(500)),
-  told("503", "overloaded", refused(503)),
-  told("504", "timeout", refused(504)),
-  told("200 with JSON", "bad_answer", plain("application/json", "{}")),
-  told("200 with nothing", "bad_answer", plain("audio/mpeg", "")),
-  told("200 with a page", "bad_answer", plain("text/html", "<html></html>")),
-  told("cut before the first byte", "network", { kind: "audio", cutAfterBytes: 0 }),
+  failure("400", "invalid_request", refused(400)),
+  failure("400 moderation_blocked", "content_policy", refused(400, "moderation_blocked")),
+  failure("403", "credentials", refused(403)),
+  failure("429", "overloaded", refused(429)),
+  failure("429 insufficient_quota", "credentials", refused(429, "insufficient_quota")),
+  failure("500", "upstream", refused(500)),
+  failure("503", "overloaded", refused(503)),
+  failure("504", "timeout", refused(504)),
+  failure("200 with JSON", "bad_answer", plain("application/json", "{}")),
+  failure("200 with nothing", "bad_answer", plain("audio/mpeg", "")),
+  failure("200 with a page", "bad_answer", plain("text/html", "<html></html>")),
+  failure("cut before the first byte", "network", { kind: "audio", cutAfterBytes: 0 }),
   {
     name: "a wrong key",
     kind: "credentials",

@@ -4,8 +4,8 @@ import {
   ProviderSort,
 } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import type { Endpoint } from "../catalog/catalog.ts";
-import { type Candidate, healthIdOf } from "./candidate.ts";
+import type { Catalog, Endpoint, Medium } from "../catalog/catalog.ts";
+import { type Candidate, candidatesOf, healthIdOf } from "./candidate.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
 /** What the router must know of an endpoint. */
@@ -24,11 +24,49 @@ export interface RouteOptions<E extends RoutableEndpoint> {
   price(endpoint: E): bigint;
 }
 
+/** What candidates are chosen from. */
+export interface CandidateSources {
+  readonly catalog: Catalog;
+  readonly health: Pick<EndpointHealth, "read">;
+  readonly providers: { isOn(providerSlug: string): boolean };
+}
+
+/** What a request asks of the endpoints of the model that it names. */
+export interface RequestedModel<E extends Endpoint>
+  extends Pick<RouteOptions<Candidate<E>>, "preferences" | "unsupported" | "price"> {
+  readonly medium: Medium;
+  /** None where nothing of this medium has the name. */
+  readonly offers: readonly E[];
+}
+
 /**
- * The endpoints that may serve a request, best first; at least one. Own keys come before the operator's, then those of `order`, then by `sort`, then
- * as the catalogue has them; an endpoint of unknown speed goes before known ones, so that it gets known. Endpoints with
- * an open breaker are left out. Throws DomainError: `no_endpoint_left` after `only` and `ignore`, `unsupported_parameter` with
- * the issues of the endpoint that comes closest, `provider_overloaded` when every breaker is open.
+ * The endpoints of a model that may serve a request, with the credential of each, best first. Throws `model_unknown` where
+ * neither an own key (by provider) nor the operator's reaches any, and what `routeCandidates` throws.
+ */
+export function candidatesOfModel<E extends Endpoint>(
+  { medium, offers, ...options }: RequestedModel<E>,
+  { health, providers }: Omit<CandidateSources, "catalog">,
+  ownKeys: ReadonlyMap<string, string>,
+): readonly Candidate<E>[] {
+  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
+  if (endpoints.length === 0) throw unknownModel(medium);
+  return routeCandidates({ ...options, endpoints, health });
+}
+
+/** Of a name that is no model of this medium here, whether or not it is one of another. */
+function unknownModel(medium: Medium): DomainError {
+  const kind = medium === "speech" ? "a speech" : "an image";
+  return new DomainError(ErrorReason.MODEL_UNKNOWN, `no ${medium} model of this name`, {
+    issues: [{ path: "model", message: `is not ${kind} model of this gateway` }],
+  });
+}
+
+/**
+ * The endpoints that may serve a request, best first; at least one. Own keys come before the operator's, then those of
+ * `order`, then by `sort`, then as the catalogue has them; an endpoint of unknown speed goes before known ones, so that it
+ * gets known. Endpoints with an open breaker are left out. Throws DomainError: `no_endpoint_left` after `only` and
+ * `ignore`, `unsupported_parameter` with the issues of the endpoint that comes closest, `provider_overloaded` when every
+ * breaker is open.
  */
 export function routeCandidates<E extends RoutableEndpoint>(options: RouteOptions<E>): readonly E[] {
   const { endpoints, preferences, health } = options;

@@ -1,15 +1,12 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
-import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
-import type { Catalog, ImageEndpoint } from "../../providers/catalog/catalog.ts";
+import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import { type AskedImages, mostImagesCanCost } from "../../providers/catalog/endpoint-price.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/contract.ts";
-import type { ProviderSet } from "../../providers/registry.ts";
-import { type Candidate, candidatesOf } from "../../providers/routing/candidate.ts";
-import type { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
+import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
-import { routeCandidates } from "../../providers/routing/router.ts";
+import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
 import { maxImagePixels } from "./decode-budget.ts";
 import { canTranscode } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -26,32 +23,26 @@ export interface PlannedCall {
   readonly ignoredParameters: readonly string[];
 }
 
-/** What candidates are chosen from. */
-export interface CandidateSources {
-  readonly catalog: Catalog;
-  readonly health: Pick<EndpointHealth, "read">;
-  readonly providers: Pick<ProviderSet, "isOn">;
-}
-
 /**
  * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left`,
  * `unsupported_parameter` or `provider_overloaded`.
  */
 export function candidatesFor(
   request: ImageRequest,
-  { catalog, health, providers }: CandidateSources,
+  sources: CandidateSources,
   ownKeys: ReadonlyMap<string, string>,
 ): readonly Candidate<ImageEndpoint>[] {
-  const offers = catalog.imageModel(request.model)?.endpoints ?? [];
-  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
-  if (endpoints.length === 0) throw unknownModel("image");
-  return routeCandidates({
-    endpoints,
-    preferences: request.preferences,
-    unsupported: ({ image }) => unsupportedBy(image, request),
-    health,
-    price: (endpoint) => mostCostOf(endpoint, request),
-  });
+  return candidatesOfModel(
+    {
+      medium: "image",
+      offers: sources.catalog.imageModel(request.model)?.endpoints ?? [],
+      preferences: request.preferences,
+      unsupported: ({ image }) => unsupportedBy(image, request),
+      price: (endpoint) => mostCostOf(endpoint, request),
+    },
+    sources,
+    ownKeys,
+  );
 }
 
 /** The declared upper bound of what a request costs at an endpoint, nano-USD. */

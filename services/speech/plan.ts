@@ -1,14 +1,11 @@
 import { codePoints } from "../../lib/generation/code-points.ts";
-import { unknownModel } from "../../lib/generation/unknown-model.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
-import type { Catalog, SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
+import type { SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { mostSpeechCanCost } from "../../providers/catalog/endpoint-price.ts";
 import type { SpeechCall } from "../../providers/contract.ts";
-import type { ProviderSet } from "../../providers/registry.ts";
-import { type Candidate, candidatesOf } from "../../providers/routing/candidate.ts";
-import type { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
+import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
-import { routeCandidates } from "../../providers/routing/router.ts";
+import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */
@@ -20,32 +17,26 @@ export interface PlannedCall {
   readonly ignoredParameters: readonly string[];
 }
 
-/** What candidates are chosen from. */
-export interface CandidateSources {
-  readonly catalog: Catalog;
-  readonly health: Pick<EndpointHealth, "read">;
-  readonly providers: Pick<ProviderSet, "isOn">;
-}
-
 /**
  * The endpoints that may serve a request, best first. Throws `model_unknown`, `no_endpoint_left` or
  * `unsupported_parameter`.
  */
 export function candidatesFor(
   request: SpeechRequest,
-  { catalog, health, providers }: CandidateSources,
+  sources: CandidateSources,
   ownKeys: ReadonlyMap<string, string>,
 ): readonly Candidate<SpeechEndpoint>[] {
-  const offers = catalog.speechModel(request.model)?.endpoints ?? [];
-  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
-  if (endpoints.length === 0) throw unknownModel("speech");
-  return routeCandidates({
-    endpoints,
-    preferences: request.preferences,
-    unsupported: (endpoint) => unsupportedBy(endpoint, request),
-    health,
-    price: (endpoint) => mostCostOf(endpoint, request),
-  });
+  return candidatesOfModel(
+    {
+      medium: "speech",
+      offers: sources.catalog.speechModel(request.model)?.endpoints ?? [],
+      preferences: request.preferences,
+      unsupported: (endpoint) => unsupportedBy(endpoint, request),
+      price: (endpoint) => mostCostOf(endpoint, request),
+    },
+    sources,
+    ownKeys,
+  );
 }
 
 /** The declared upper bound of what a request costs at an endpoint, nano-USD. */

@@ -1,21 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  type AttemptContext,
-  type ImageAdapter,
-  type ImageCall,
-  type ImageFormat,
-  type ImageOutput,
-  type ProviderConnection,
-  ProviderError,
-  type ProviderErrorKind,
-} from "./contract.ts";
+import { expect, type TestContext, test } from "vitest";
+import { type AdapterFailure, type AdapterSetup, attempt, describeAdapter } from "./adapter.suite.ts";
+import type { ImageAdapter, ImageCall, ImageFormat, ImageOutput, ProviderConnection } from "./contract.ts";
 
-/** A provider to examine, and what may be known of its upstream. Each optional part switches tests on. */
-export interface ImageProviderSetup {
-  readonly adapter: ImageAdapter;
-  readonly connection: ProviderConnection;
-  /** A valid call for one image without previews. */
-  readonly call: ImageCall;
+/** A provider to examine. Its call is for one image without previews. */
+export interface ImageProviderSetup extends AdapterSetup<ImageAdapter, ImageCall> {
   /** Formats to ask for; only the call's own unless given. */
   readonly formats?: readonly ImageFormat[];
   /** A valid call for several images. For: as many images as asked for. */
@@ -24,27 +12,10 @@ export interface ImageProviderSetup {
   readonly streamCall?: ImageCall;
   /** Whether the same seed gives the same bytes. */
   readonly deterministic?: boolean;
-  /** How many requests or pieces of work run at the upstream now. For: abort, early return. */
-  running?(): number;
-  /** Frees what the setup holds. */
-  close?(): void | Promise<void>;
 }
 
 /** One way to make a provider fail before its first output. */
-export interface ImageFailure<S extends ImageProviderSetup> {
-  readonly name: string;
-  readonly kind: ProviderErrorKind;
-  /** The upstream's status that the error must carry; unset: none. */
-  readonly status?: number;
-  /** Makes the next request fail; returns what to ask when it is not the setup's own call and connection. */
-  provoke(given: S): ProvokedImage | undefined | Promise<ProvokedImage | undefined>;
-}
-
-/** What to ask in place of the setup's own. */
-export interface ProvokedImage {
-  readonly call?: ImageCall;
-  readonly connection?: ProviderConnection;
-}
+export type ImageFailure<S extends ImageProviderSetup> = AdapterFailure<S, ImageCall>;
 
 /**
  * The acceptance suite of an image provider: what contract.ts promises, tried from outside. A provider's own test calls
@@ -55,26 +26,18 @@ export function describeImageProvider<S extends ImageProviderSetup>(
   setup: () => S | Promise<S>,
   failures: readonly ImageFailure<S>[] = [],
 ): void {
-  describe(`${name} keeps the contract of an image provider`, () => {
-    let given: S;
-    beforeAll(async () => {
-      given = await setup();
-    });
-    afterAll(async () => await given?.close?.());
-
-    describeAnswers(() => given);
-    describePreviews(() => given);
-    describeEnding(() => given);
-    for (const failure of failures) {
-      test(`${failure.name}: throws ${failure.kind}`, async () => await expectFailure(given, failure));
-    }
+  const use = {
+    begin: async ({ adapter }: S, ...asked: Parameters<ImageAdapter["generate"]>) =>
+      (await adapter.generate(...asked)).output,
+    lastingCall: ({ streamCall }: S, context: TestContext) => streamCall ?? context.skip(noPreviews),
+    textOf: ({ prompt }: ImageCall) => prompt,
+  };
+  describeAdapter(`${name} keeps the contract of an image provider`, setup, use, failures, (given) => {
+    describeAnswers(given);
+    describePreviews(given);
   });
 }
 
-/** How long the suite waits for what must come soon. */
-const soon = { timeout: 10_000, interval: 10 };
-
-const notCounted = "the setup does not count what runs at its upstream";
 const noPreviews = "the provider gives no previews";
 const single = "the provider makes single images";
 
@@ -97,16 +60,6 @@ function describeAnswers(setup: () => ImageProviderSetup): void {
     const { output } = await drawAll(adapter, severalCall, connection);
     expect(severalCall.n).toBeGreaterThan(1);
     expect(imagesOf(output)).toHaveLength(severalCall.n);
-  });
-
-  test("reports once that its request has been sent, before there is an answer", async () => {
-    const { adapter, call, connection } = setup();
-    const order: string[] = [];
-    const { context } = attempt(connection, () => order.push("sent"));
-    const answer = await adapter.generate(call, context);
-    order.push("answered");
-    await Array.fromAsync(answer.output);
-    expect(order).toEqual(["sent", "answered"]);
   });
 
   test("ignores settings that it does not know", async () => {
@@ -146,70 +99,6 @@ function describePreviews(setup: () => ImageProviderSetup): void {
   });
 }
 
-function describeEnding(setup: () => ImageProviderSetup): void {
-  test("ends upstream work when the consumer leaves early", async (context) => {
-    const { adapter, connection, running = context.skip(notCounted), streamCall } = setup();
-    const call = streamCall ?? context.skip(noPreviews);
-    const answer = await adapter.generate(call, attempt(connection).context);
-    for await (const output of answer.output) {
-      expect(output.kind).not.toBe("image");
-      break;
-    }
-    await untilIdle(running);
-  });
-
-  test("ends upstream work and throws when the signal fires amid the output", async (context) => {
-    const { adapter, connection, running = context.skip(notCounted), streamCall } = setup();
-    const call = streamCall ?? context.skip(noPreviews);
-    const { controller, context: inside } = attempt(connection);
-    const answer = await adapter.generate(call, inside);
-    const output = answer.output[Symbol.asyncIterator]();
-    expect((await output.next()).done).not.toBe(true);
-    controller.abort();
-    await untilIdle(running);
-    await expect(readOn(output)).rejects.toBeInstanceOf(ProviderError);
-  });
-
-  test("throws and leaves nothing behind when the signal fires before the answer", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const { controller, context: inside } = attempt(connection);
-    const drawing = draw(adapter, call, inside);
-    controller.abort();
-    await expect(drawing).rejects.toBeInstanceOf(ProviderError);
-    await untilIdle(running);
-  });
-
-  test("throws and begins nothing when the signal has fired already", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const { controller, context: inside } = attempt(connection);
-    controller.abort();
-    await expect(draw(adapter, call, inside)).rejects.toBeInstanceOf(ProviderError);
-    expect(running()).toBe(0);
-  });
-}
-
-async function expectFailure<S extends ImageProviderSetup>(
-  given: S,
-  failure: ImageFailure<S>,
-): Promise<void> {
-  const asked: ProvokedImage = (await failure.provoke(given)) ?? {};
-  const { call = given.call, connection = given.connection } = asked;
-  const thrown: unknown = await draw(given.adapter, call, attempt(connection).context).then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  expect(thrown).toBeInstanceOf(ProviderError);
-  if (!(thrown instanceof ProviderError)) return;
-  expect({ kind: thrown.kind, status: thrown.status }).toEqual({
-    kind: failure.kind,
-    status: failure.status,
-  });
-  expect(thrown.message).not.toBe("");
-  const secrets = [call.prompt, connection.apiKey, connection.baseUrl].filter((text) => text.trim() !== "");
-  for (const secret of secrets) expect(thrown.message).not.toContain(secret);
-  if (given.running !== undefined) await untilIdle(given.running);
-}
-
 const mediaTypes: Readonly<Record<ImageFormat, string>> = {
   png: "image/png",
   jpeg: "image/jpeg",
@@ -231,26 +120,8 @@ function imagesOf(output: readonly ImageOutput[]): readonly FinalImage[] {
   return output.filter((each) => each.kind === "image");
 }
 
-function attempt(connection: ProviderConnection, onSent = () => {}) {
-  const controller = new AbortController();
-  const context: AttemptContext = { signal: controller.signal, connection, onSent };
-  return { controller, context };
-}
-
-async function draw(adapter: ImageAdapter, call: ImageCall, context: AttemptContext) {
-  const answer = await adapter.generate(call, context);
+async function drawAll(adapter: ImageAdapter, call: ImageCall, connection: ProviderConnection) {
+  const answer = await adapter.generate(call, attempt(connection).context);
   const output = await Array.fromAsync(answer.output);
   return { output, counts: Object.values(answer.usage() ?? {}) };
-}
-
-async function drawAll(adapter: ImageAdapter, call: ImageCall, connection: ProviderConnection) {
-  return await draw(adapter, call, attempt(connection).context);
-}
-
-async function readOn(output: AsyncIterator<ImageOutput>): Promise<void> {
-  while ((await output.next()).done !== true);
-}
-
-async function untilIdle(running: () => number): Promise<void> {
-  await vi.waitFor(() => expect(running()).toBe(0), soon);
 }

@@ -1,29 +1,22 @@
-import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from "vitest";
+import { expect, type TestContext, test, vi } from "vitest";
 import {
-  type AttemptContext,
-  type AudioFormat,
-  type ProviderConnection,
-  ProviderError,
-  type ProviderErrorKind,
-  type SpeechAdapter,
-  type SpeechAnswer,
-  type SpeechCall,
-} from "./contract.ts";
+  type AdapterFailure,
+  type AdapterSetup,
+  attempt,
+  describeAdapter,
+  notCounted,
+  readOn,
+  soon,
+  untilIdle,
+} from "./adapter.suite.ts";
+import type { AudioFormat, SpeechAdapter, SpeechAnswer, SpeechCall } from "./contract.ts";
 
-/** A provider to examine, and what may be known of its upstream. Each optional part switches tests on. */
-export interface SpeechProviderSetup {
-  readonly adapter: SpeechAdapter;
-  readonly connection: ProviderConnection;
-  /** A valid call, long enough for several chunks. */
-  readonly call: SpeechCall;
+/** A provider to examine. Its call is long enough for several chunks. */
+export interface SpeechProviderSetup extends AdapterSetup<SpeechAdapter, SpeechCall> {
   /** Formats to ask for; only the call's own unless given. */
   readonly formats?: readonly AudioFormat[];
-  /** How many requests or pieces of work run at the upstream now. For: streaming, abort, early return. */
-  running?(): number;
   /** For: a slow consumer. */
   readonly pace?: SpeechPace;
-  /** Frees what the setup holds. */
-  close?(): void | Promise<void>;
 }
 
 /** How to see whether a provider keeps to its consumer's pace. */
@@ -37,20 +30,7 @@ export interface SpeechPace {
 }
 
 /** One way to make a provider fail before its first audio. */
-export interface SpeechFailure<S extends SpeechProviderSetup> {
-  readonly name: string;
-  readonly kind: ProviderErrorKind;
-  /** The upstream's status that the error must carry; unset: none. */
-  readonly status?: number;
-  /** Makes the next request fail; returns what to ask when it is not the setup's own call and connection. */
-  provoke(given: S): Provoked | undefined | Promise<Provoked | undefined>;
-}
-
-/** What to ask in place of the setup's own. */
-export interface Provoked {
-  readonly call?: SpeechCall;
-  readonly connection?: ProviderConnection;
-}
+export type SpeechFailure<S extends SpeechProviderSetup> = AdapterFailure<S, SpeechCall>;
 
 /**
  * The acceptance suite of a speech provider: what contract.ts promises, tried from outside. A provider's own test calls
@@ -61,28 +41,28 @@ export function describeSpeechProvider<S extends SpeechProviderSetup>(
   setup: () => S | Promise<S>,
   failures: readonly SpeechFailure<S>[] = [],
 ): void {
-  describe(`${name} keeps the contract of a speech provider`, () => {
-    let given: S;
-    beforeAll(async () => {
-      given = await setup();
+  const use = {
+    begin: async ({ adapter }: S, ...asked: Parameters<SpeechAdapter["synthesize"]>) =>
+      (await adapter.synthesize(...asked)).audio,
+    lastingCall: ({ call }: S) => call,
+    textOf: ({ input }: SpeechCall) => input,
+  };
+  describeAdapter(`${name} keeps the contract of a speech provider`, setup, use, failures, (given) => {
+    describeAnswers(given);
+    test("hands out its first chunk while the upstream still works", async (context) => {
+      const { adapter, call, connection, running = context.skip(notCounted) } = given();
+      const answer = await adapter.synthesize(call, attempt(connection).context);
+      const audio = answer.audio[Symbol.asyncIterator]();
+      expect((await audio.next()).done).not.toBe(true);
+      expect(running()).toBeGreaterThan(0);
+      await audio.return?.();
+      await untilIdle(running);
     });
-    afterAll(async () => await given?.close?.());
-
-    describeAnswers(() => given);
-    describeEnding(() => given);
     test("does not run far ahead of a consumer that has stopped", async (context) => {
-      await expectBoundedProduction(given, context);
+      await expectBoundedProduction(given(), context);
     });
-    for (const failure of failures) {
-      test(`${failure.name}: throws ${failure.kind}`, async () => await expectFailure(given, failure));
-    }
   });
 }
-
-/** How long the suite waits for what must come soon. */
-const soon = { timeout: 10_000, interval: 10 };
-
-const notCounted = "the setup does not count what runs at its upstream";
 
 function describeAnswers(setup: () => SpeechProviderSetup): void {
   test("speaks every format in chunks of at least one byte, pcm in whole samples", async () => {
@@ -112,72 +92,12 @@ function describeAnswers(setup: () => SpeechProviderSetup): void {
     expect(totalBytes(chunks)).toBeGreaterThan(0);
   });
 
-  test("reports once that its request has been sent, before there is an answer", async () => {
-    const { adapter, call, connection } = setup();
-    const order: string[] = [];
-    const { context } = attempt(connection, () => order.push("sent"));
-    const answer = await adapter.synthesize(call, context);
-    order.push("answered");
-    await readAll(answer);
-    expect(order).toEqual(["sent", "answered"]);
-  });
-
   test("keeps two calls at the same time apart", async () => {
     const { adapter, call, connection } = setup();
     const speak = async () =>
       totalBytes(await readAll(await adapter.synthesize(call, attempt(connection).context)));
     const alone = await speak();
     expect(await Promise.all([speak(), speak()])).toEqual([alone, alone]);
-  });
-}
-
-function describeEnding(setup: () => SpeechProviderSetup): void {
-  test("hands out its first chunk while the upstream still works", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const answer = await adapter.synthesize(call, attempt(connection).context);
-    const audio = answer.audio[Symbol.asyncIterator]();
-    expect((await audio.next()).done).not.toBe(true);
-    expect(running()).toBeGreaterThan(0);
-    await audio.return?.();
-    await untilIdle(running);
-  });
-
-  test("ends upstream work when the consumer leaves early", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const answer = await adapter.synthesize(call, attempt(connection).context);
-    for await (const chunk of answer.audio) {
-      expect(chunk.length).toBeGreaterThan(0);
-      break;
-    }
-    await untilIdle(running);
-  });
-
-  test("ends upstream work and throws when the signal fires amid the audio", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const { controller, context: inside } = attempt(connection);
-    const answer = await adapter.synthesize(call, inside);
-    const audio = answer.audio[Symbol.asyncIterator]();
-    await audio.next();
-    controller.abort();
-    await untilIdle(running);
-    await expect(readOn(audio)).rejects.toBeInstanceOf(ProviderError);
-  });
-
-  test("throws and leaves nothing behind when the signal fires before the answer", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const { controller, context: inside } = attempt(connection);
-    const answer = adapter.synthesize(call, inside).then(readAll);
-    controller.abort();
-    await expect(answer).rejects.toBeInstanceOf(ProviderError);
-    await untilIdle(running);
-  });
-
-  test("throws and begins nothing when the signal has fired already", async (context) => {
-    const { adapter, call, connection, running = context.skip(notCounted) } = setup();
-    const { controller, context: inside } = attempt(connection);
-    controller.abort();
-    await expect(adapter.synthesize(call, inside).then(readAll)).rejects.toBeInstanceOf(ProviderError);
-    expect(running()).toBe(0);
   });
 }
 
@@ -199,43 +119,8 @@ async function expectBoundedProduction(given: SpeechProviderSetup, context: Test
   expect(producedBytes() - before).toBeGreaterThan(maxAheadBytes);
 }
 
-async function expectFailure<S extends SpeechProviderSetup>(
-  given: S,
-  failure: SpeechFailure<S>,
-): Promise<void> {
-  const asked: Provoked = (await failure.provoke(given)) ?? {};
-  const { call = given.call, connection = given.connection } = asked;
-  const thrown: unknown = await given.adapter
-    .synthesize(call, attempt(connection).context)
-    .then(readAll)
-    .then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-  expect(thrown).toBeInstanceOf(ProviderError);
-  if (!(thrown instanceof ProviderError)) return;
-  expect({ kind: thrown.kind, status: thrown.status }).toEqual({
-    kind: failure.kind,
-    status: failure.status,
-  });
-  expect(thrown.message).not.toBe("");
-  const secrets = [call.input, connection.apiKey, connection.baseUrl].filter((text) => text.trim() !== "");
-  for (const secret of secrets) expect(thrown.message).not.toContain(secret);
-  if (given.running !== undefined) await untilIdle(given.running);
-}
-
-function attempt(connection: ProviderConnection, onSent = () => {}) {
-  const controller = new AbortController();
-  const context: AttemptContext = { signal: controller.signal, connection, onSent };
-  return { controller, context };
-}
-
 async function readAll(answer: SpeechAnswer): Promise<readonly Uint8Array[]> {
   return await Array.fromAsync(answer.audio);
-}
-
-async function readOn(audio: AsyncIterator<Uint8Array>): Promise<void> {
-  while ((await audio.next()).done !== true);
 }
 
 function totalBytes(chunks: readonly Uint8Array[]): number {
@@ -245,10 +130,6 @@ function totalBytes(chunks: readonly Uint8Array[]): number {
 function expectUsage(answer: SpeechAnswer): void {
   const counts = Object.values(answer.usage() ?? {});
   expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
-}
-
-async function untilIdle(running: () => number): Promise<void> {
-  await vi.waitFor(() => expect(running()).toBe(0), soon);
 }
 
 /** Waits until a count has stood still for a while: what runs ahead has then run as far as it will. */

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ConfigError } from "../../lib/runtime/config.ts";
 import { builtInProviders } from "../manifests.ts";
-import type { Endpoint } from "./catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
 
 let root: string;
@@ -70,18 +69,15 @@ test("of every built-in provider the catalogue offers what it can do, and nothin
     directories: [builtInCatalogDirectory],
     providerSlugs: builtInProviders.map(({ slug }) => slug),
   });
-  const models: readonly { endpoints: readonly Endpoint[] }[] = [
-    ...catalog.speechModels(),
-    ...catalog.imageModels(),
-  ];
-  const offered = models.flatMap(({ endpoints }) => endpoints);
+  const spoken = catalog.speechModels().flatMap((model) => model.endpoints);
+  const drawn = catalog.imageModels().flatMap((model) => model.endpoints);
   const http = { request: () => Promise.reject(new Error("no upstream here")) };
   for (const manifest of builtInProviders) {
     const provider = await manifest.create({ http });
-    const own = offered.filter(({ providerSlug }) => providerSlug === manifest.slug);
-    expect(own.length, manifest.slug).toBeGreaterThan(0);
-    expect(own.some((endpoint) => "speech" in endpoint)).toBe(provider.speech !== undefined);
-    expect(own.some((endpoint) => "image" in endpoint)).toBe(provider.image !== undefined);
+    const isOffered = ({ providerSlug }: { providerSlug: string }) => providerSlug === manifest.slug;
+    expect([provider.speech, provider.image], manifest.slug).not.toEqual([undefined, undefined]);
+    expect(spoken.some(isOffered), manifest.slug).toBe(provider.speech !== undefined);
+    expect(drawn.some(isOffered), manifest.slug).toBe(provider.image !== undefined);
     await provider.close?.();
   }
   expect(catalog.speechModel("local/flite")?.endpoints[0]?.speech.defaultVoice).toBe("slt");

@@ -3,7 +3,10 @@ import { dirname, join } from "node:path";
 import { listFiles, repositoryRoot } from "../rules/source-files.ts";
 import { temporaryDirectory } from "./postgres/temporary-directory.ts";
 
-/** A fresh folder with a copy of every file of the repository, which uses the node_modules of this one. */
+/**
+ * A fresh folder with a copy of every file of the repository, which uses the node_modules of this one; removed at the end of the
+ * test file.
+ */
 export async function copyRepository(): Promise<string> {
   const root = await temporaryDirectory();
   for (const path of listFiles()) {

@@ -1,23 +1,13 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import { expect, test } from "vitest";
+import { temporaryDirectory } from "../support/postgres/temporary-directory.ts";
 import { startChild } from "../support/processes/child.ts";
 import { copyRepository } from "../support/repository-copy.ts";
 
-let root: string;
-let dataDir: string;
-
-beforeAll(async () => {
-  root = await copyRepository();
-  dataDir = await temporaryDirectory();
-});
-afterAll(async () => {
-  await removeDataDirectory(dataDir);
-  await rm(root, { recursive: true, force: true });
-});
-
 test("npm run dev starts anew on a change, on the same data, and ends gracefully", async () => {
+  const root = await copyRepository();
+  const dataDir = await temporaryDirectory();
   const env = { DATA_DIR: dataDir, PORT: "0", RPC_PORT: "0", METRICS_PORT: "off" };
   const starts: (() => void)[] = [];
   const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { checkLinks, documentsOf, linkedFrom } from "./support/link-rules.ts";
 import {
   checkPath,
   checkSizes,
@@ -47,6 +49,23 @@ describe("the repository", () => {
     expect(counts.filter(([, count]) => count !== 1)).toEqual([]);
     for (const project of [ordinaryTests, systemTests])
       expect(testFiles.filter((path) => isTakenBy(project, path)).length).toBeGreaterThan(10);
+  });
+
+  test("has documents whose links lead somewhere, and an index of all that stand in docs/", () => {
+    const documents = documentsOf(paths, (path) => readText(path) ?? "");
+    expect([...documents.texts.keys()].flatMap((path) => checkLinks(path, documents))).toEqual([]);
+    const indexed = linkedFrom("docs/README.md", documents);
+    const pages = paths.filter((path) => /^docs\/.*\.md$/.test(path) && path !== "docs/README.md");
+    expect(pages.filter((path) => !indexed.has(path))).toEqual([]);
+  });
+
+  test("names every provider of the catalogue in README's table", () => {
+    const readme = readText("README.md") ?? "";
+    expect(readme.split("\n").length).toBeLessThanOrEqual(151);
+    for (const path of paths.filter((path) => /^catalog\/[^/]+\.yaml$/.test(path))) {
+      const { provider } = parse(readText(path) ?? "") as { provider: { slug: string; name: string } };
+      expect(readme, path).toMatch(new RegExp(`^\\| .*\`${provider.slug}/`, "m"));
+    }
   });
 
   test("installs from the public registry alone", () => {
@@ -98,6 +117,24 @@ describe("the rules for texts", () => {
 
   test("find what was left unfinished", () => {
     expect(checkText("a.ts", `\n// ${"TO"}${"DO"} later`)).toEqual(["a.ts:2: left unfinished"]);
+  });
+});
+
+describe("the rule for links", () => {
+  const read = (path: string) =>
+    path === "README.md"
+      ? "# A title, here\n[a](docs/b.md) [b](#a-title-here) [c](https://example.com)\n```\n[d](none.md)\n```"
+      : "[up](../README.md#a-title-here) [out](../none.md) [no](../README.md#none) `[x](y.md)` ![p](p.svg)";
+  const documents = documentsOf(["README.md", "docs/b.md"], read);
+
+  test("finds those that lead nowhere", () => {
+    expect(checkLinks("README.md", documents)).toEqual([]);
+    expect(checkLinks("docs/b.md", documents)).toEqual([
+      "docs/b.md:1: ../none.md leads nowhere",
+      "docs/b.md:1: ../README.md#none names no heading",
+      "docs/b.md:1: p.svg leads nowhere",
+    ]);
+    expect(linkedFrom("README.md", documents)).toContain("docs/b.md");
   });
 });
 

@@ -5,6 +5,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { type ConfigSpec, databaseUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { type DrainConfig, drainTimeoutMs } from "../lib/service/service-spec.ts";
+import { standaloneSpec } from "../standalone/config.ts";
 import { listOverlays, manifestsFolder, renderOverlay } from "./deploy-render.ts";
 import { checkTools } from "./deploy-tool-list.ts";
 import { missingTools } from "./deploy-tools.ts";
@@ -302,6 +303,12 @@ describe("the overlay production", () => {
     expect(edges("egress").sort()).toEqual(called.sort());
     expect(edges("ingress").sort()).toEqual(called.sort());
   });
+});
+
+test("the documentation names every variable", () => {
+  const documented = readFileSync(join(import.meta.dirname, "..", "docs", "configuration.md"), "utf8");
+  const variables = [standaloneSpec, ...Object.values(specs)].flatMap((spec) => Object.keys(spec));
+  expect(variables.filter((variable) => !documented.includes(`\`${variable}\``))).toEqual([]);
 });
 
 test("every process and Job has a folder, and no folder is without one", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { checkLinks, documentsOf, linkedFrom } from "./support/link-rules.ts";
+import { checkLinks, documentsOf, linkedFrom } from "./rules/link-rules.ts";
 import {
   checkPath,
   checkSizes,
@@ -57,6 +57,15 @@ describe("the repository", () => {
     const indexed = linkedFrom("docs/README.md", documents);
     const pages = paths.filter((path) => /^docs\/.*\.md$/.test(path) && path !== "docs/README.md");
     expect(pages.filter((path) => !indexed.has(path))).toEqual([]);
+  });
+
+  test("shows every room of its code in CONTRIBUTING's drawing", () => {
+    const drawing = readText("docs/images/house.svg") ?? "";
+    const rooms = paths.flatMap(
+      (path) => /^(?:gateway|lib|packages|services)\/([^/]+)\//.exec(path)?.[1] ?? [],
+    );
+    const missing = [...new Set(rooms)].filter((room) => !new RegExp(`\\b${room}\\b`).test(drawing));
+    expect(missing).toEqual([]);
   });
 
   test("names every provider of the catalogue in README's table", () => {

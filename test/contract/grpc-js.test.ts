@@ -192,7 +192,7 @@ describe("grpc-js with reflection alone", () => {
   });
 });
 
-test("buf curl calls as the README shows", async () => {
+test("buf curl calls as docs/using.md shows", async () => {
   const buf = fileURLToPath(new URL("../../node_modules/.bin/buf", import.meta.url));
   const args = ["curl", "--http2-prior-knowledge", "-H", `Authorization: Bearer ${stack.inferenceKey}`];
   const url = `${stack.rpcUrl}/media.speech.v1.SpeechService/Synthesize`;

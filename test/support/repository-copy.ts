@@ -4,8 +4,8 @@ import { listFiles, repositoryRoot } from "../rules/source-files.ts";
 import { temporaryDirectory } from "./postgres/temporary-directory.ts";
 
 /**
- * A fresh folder with a copy of every file of the repository, which uses the node_modules of this one; removed at the end of the
- * test file.
+ * A fresh folder with a copy of every file of the repository, which uses the node_modules of this one; removed at the
+ * end of the test file.
  */
 export async function copyRepository(): Promise<string> {
   const root = await temporaryDirectory();

@@ -72,8 +72,9 @@ describe("the repository", () => {
     const readme = readText("README.md") ?? "";
     expect(readme.split("\n").length).toBeLessThanOrEqual(151);
     for (const path of paths.filter((path) => /^catalog\/[^/]+\.yaml$/.test(path))) {
-      const { provider } = parse(readText(path) ?? "") as { provider: { slug: string; name: string } };
-      expect(readme, path).toMatch(new RegExp(`^\\| .*\`${provider.slug}/`, "m"));
+      const { provider } = parse(readText(path) ?? "") as { provider: { slug: string } };
+      const key = `${provider.slug.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+      expect(readme, path).toMatch(new RegExp(`^\\| .*\`(${key}\`|${provider.slug}/)`, "m"));
     }
   });
 

@@ -22,6 +22,8 @@ export interface ImageOffer {
   readonly models: readonly string[];
   /** All sizes that a model makes besides "auto"; undefined: any that OpenAI's newer models can make. */
   sizesOf(model: string): readonly string[] | undefined;
+  /** Parameters that it takes besides OpenAI's newer ones, such as `response_format`. */
+  readonly parameters?: readonly string[];
 }
 
 const modelsWithListedSizes: readonly string[] = ["gpt-image-1-mini", "gpt-image-1.5"];
@@ -138,7 +140,8 @@ function findFault(
   offer: ImageOffer,
 ): Refusal | undefined {
   const { model, prompt, stream, n = 1 } = body;
-  const unknown = Object.keys(body).find((name) => !known.includes(name));
+  const taken = [...known, ...(offer.parameters ?? [])];
+  const unknown = Object.keys(body).find((name) => !taken.includes(name));
   if (unknown !== undefined)
     return refusal(400, `Unknown parameter: '${unknown}'.`, unknown, "unknown_parameter");
   if (typeof model !== "string")

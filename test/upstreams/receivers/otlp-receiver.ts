@@ -17,8 +17,8 @@ export interface OtlpReceiverOptions {
   readonly path?: string;
   /** User and password that it wants by HTTP's Basic scheme. */
   readonly basic?: { readonly user: string; readonly password: string };
-  /** The Authorization header that it wants, where that is another. */
-  readonly authorization?: string;
+  /** Headers that it wants besides, such as a token; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const contentType = "application/x-protobuf";
@@ -47,13 +47,17 @@ export function partialSuccess(rejectedSpans: bigint, errorMessage: string): Rec
 
 function judge(
   request: ReceivedRequest,
-  { path = "/v1/traces", basic, authorization }: OtlpReceiverOptions,
+  { path = "/v1/traces", basic, headers: wanted = {} }: OtlpReceiverOptions,
 ): ReceiverVerdict {
   const { method, headers } = request;
   if (request.path !== path) return refuse(404, `no route ${request.path}`);
   if (method !== "POST") return refuse(405, "only POST", { allow: "POST" });
-  const wanted = basic === undefined ? authorization : `Basic ${btoa(`${basic.user}:${basic.password}`)}`;
-  if (wanted !== undefined && headers.authorization !== wanted) return refuse(401, "invalid credentials");
+  if (basic !== undefined) {
+    const expected = `Basic ${btoa(`${basic.user}:${basic.password}`)}`;
+    if (headers.authorization !== expected) return refuse(401, "invalid credentials");
+  }
+  const isWrong = Object.entries(wanted).some(([name, value]) => headers[name] !== value);
+  if (isWrong) return refuse(401, "invalid credentials");
   if (headers["content-type"] !== contentType) return refuse(415, `not ${contentType}`);
   try {
     decodeExport(request.bytes);

@@ -128,7 +128,9 @@ test("a connection is given back with the limits it had", async () => {
   await migrateToLatest(replica(), both);
   const { rows } = await sql`
     SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
-      current_setting('search_path') AS path, (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks`.execute(
+      current_setting('search_path') AS path, (SELECT count(*) FROM pg_locks
+        WHERE locktype = 'advisory'
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS locks`.execute(
     replica(),
   );
   expect(rows).toEqual([{ statement: "15s", lock: "5s", path: "shop", locks: 0n }]);

@@ -39,7 +39,7 @@ describe("a name is refused", () => {
     ["routing", "there already"],
     ["vendor-compatible", "no provider's folder"],
     ["switch", "a word of the language"],
-    ["manifests", "a name manifests of its own"],
+    ["slug", "a name slug of its own"],
     ["my-utils", "a drawer"],
     ["gateway", "names the provider gateway"],
   ] as const)("for a provider: %s: %s", ([slug, why]) => {

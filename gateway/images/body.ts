@@ -14,6 +14,7 @@ import {
   imageFormats,
   imageQualities,
   imageResolutions,
+  maxCompression,
   maxImages,
   maxReferences,
 } from "../../lib/limits/image-limits.ts";
@@ -83,7 +84,11 @@ export const imagesBodySchema = Type.Object(
       }),
     ),
     output_compression: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 100, description: "For webp and jpeg; ignored elsewhere." }),
+      Type.Integer({
+        minimum: 0,
+        maximum: maxCompression,
+        description: "For webp and jpeg; ignored elsewhere.",
+      }),
     ),
     output_format: enumOf(imageFormats, "Default png."),
     quality: enumOf(imageQualities, "Default auto; ignored where the provider has no control."),

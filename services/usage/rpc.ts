@@ -8,6 +8,7 @@ import {
   ListActivityResponseSchema,
 } from "../../gen/media/usage/v1/usage_pb.ts";
 import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
+import { isKeyHash } from "../../lib/identity/api-key.ts";
 import { principalOf } from "../../lib/identity/caller.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
@@ -16,8 +17,6 @@ import { type ActivityFilter, activityWindow, listActivity } from "./activity.ts
 import { fromRowEvent, toProtoActivityItem } from "./convert.ts";
 import { dayOfMs, isDay } from "./day.ts";
 import type { UsageDatabase } from "./store.ts";
-
-const keyHashPattern = /^[0-9a-f]{64}$/i;
 
 /** The handlers of UsageService; each answers for the account of the calling key alone. */
 export function createUsageHandlers(
@@ -59,7 +58,7 @@ function fromProtoListActivityRequest(
   } else if (date !== "" && (date < window.firstDay || date > window.lastDay)) {
     issues.push({ path: "date", message: `must lie between ${window.firstDay} and ${window.lastDay}` });
   }
-  if (apiKeyHash !== "" && !keyHashPattern.test(apiKeyHash)) {
+  if (apiKeyHash !== "" && !isKeyHash(apiKeyHash.toLowerCase())) {
     issues.push({ path: "api_key_hash", message: "must be 64 hex characters" });
   }
   if (memberId !== "" && !organization) {

@@ -7,7 +7,12 @@ import {
   type ReferenceImage,
   ReferenceImageSchema,
 } from "../../../gen/media/image/v1/image_pb.ts";
-import { imageBackgrounds, imageFormats, maxReferences } from "../../../lib/limits/image-limits.ts";
+import {
+  imageBackgrounds,
+  imageFormats,
+  imageQualities,
+  maxReferences,
+} from "../../../lib/limits/image-limits.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import type { FormBody, FormFile } from "../../body/form-body.ts";
 import {
@@ -40,10 +45,7 @@ export interface ImageGenerationsRequest {
 
 /** The vendor's words of several generations of models. */
 const protoQualities = {
-  auto: ImageQuality.AUTO,
-  low: ImageQuality.LOW,
-  medium: ImageQuality.MEDIUM,
-  high: ImageQuality.HIGH,
+  ...imageQualities,
   xhigh: ImageQuality.HIGH,
   max: ImageQuality.HIGH,
   standard: ImageQuality.MEDIUM,

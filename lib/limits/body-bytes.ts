@@ -40,13 +40,15 @@ export class BodyBytes {
     }
   }
 
-  /** A range in pieces, none of them copied. */
+  /** A range in pieces of 64 KiB at most, none of them copied. */
   *pieces(from = 0, until = this.#size): Generator<Buffer> {
     for (let index = this.#blockAt(from), at = from; at < until; index += 1) {
       const [start, block] = [this.#starts[index] as number, this.#blocks[index] as Buffer];
-      const piece = block.subarray(at - start, until - start);
-      yield piece;
-      at += piece.length;
+      for (const end = Math.min(until, start + block.length); at < end; ) {
+        const piece = block.subarray(at - start, Math.min(at - start + maxBlockBytes, end - start));
+        yield piece;
+        at += piece.length;
+      }
     }
   }
 

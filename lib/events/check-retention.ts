@@ -1,8 +1,8 @@
 import type { Log } from "../runtime/log.ts";
 import { StartError } from "../runtime/start-error.ts";
+import { withLimit } from "../runtime/with-limit.ts";
 import type { Bus } from "./bus.ts";
 import { RetryPause } from "./retry-pause.ts";
-import { withLimit } from "./with-limit.ts";
 
 /** What to compare. */
 export interface RetentionCheck {

@@ -6,6 +6,7 @@
  *    publishes what it has not consumed from the bus, and settles what it consumes there.
  * 3. When too much is waiting, `hasRoom` says so, and new requests must be refused.
  */
+
 import { SettleOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { type Bus, PublishError } from "../events/bus.ts";
@@ -16,6 +17,7 @@ import { generationEventsTopic } from "../events/topics.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
+import { withLimit } from "../runtime/with-limit.ts";
 import type { AccountHolds } from "./account-holds.ts";
 
 /** `bus` and `holds` are closed by whoever made them. */
@@ -77,13 +79,16 @@ export class DurableEventStore {
     });
     this.#unsafe.add(tracked);
     void tracked.then(() => this.#unsafe.delete(tracked));
-    return within(safe, this.#options.waitMs);
+    return withLimit(safe, { timeoutMs: this.#options.waitMs }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Resolves when every event is safe in one place and none waits for the bus, or after `timeoutMs`. */
   async flush(timeoutMs: number): Promise<void> {
     const byMs = performance.now() + timeoutMs;
-    await within(Promise.all(this.#unsafe), timeoutMs);
+    await withLimit(Promise.all(this.#unsafe), { timeoutMs }).catch(() => undefined);
     await this.#queue.flush(Math.max(0, Math.min(byMs - performance.now(), longestBusWaitMs)));
   }
 
@@ -127,20 +132,4 @@ const longestBusWaitMs = 2000;
 function failureOf(thrown: unknown): string {
   if (thrown instanceof PublishError) return "refused";
   return thrown instanceof LetGoError ? "let_go" : "given_up";
-}
-
-async function within(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>();
-  const timer = setTimeout(late.resolve, timeoutMs, false);
-  try {
-    return await Promise.race([
-      work.then(
-        () => true,
-        () => false,
-      ),
-      late.promise,
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

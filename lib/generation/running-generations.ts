@@ -1,3 +1,5 @@
+import { withLimit } from "../runtime/with-limit.ts";
+
 /** The generations that are under way in a process, those whose callers have left included. */
 export class RunningGenerations {
   readonly #running = new Set<Promise<unknown>>();
@@ -16,18 +18,10 @@ export class RunningGenerations {
 
   /** Resolves when there is none, or after `timeoutMs`. */
   async ended(timeoutMs: number): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, timeoutMs);
-    let isLate = false;
-    void late.promise.then(() => {
-      isLate = true;
-    });
-    try {
-      while (this.#running.size > 0 && !isLate) {
-        await Promise.race([Promise.allSettled(this.#running), late.promise]);
-      }
-    } finally {
-      clearTimeout(timer);
-    }
+    await withLimit(this.#allEnded(), { timeoutMs }).catch(() => undefined);
+  }
+
+  async #allEnded(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 }

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
+import { withLimit } from "../runtime/with-limit.ts";
 
 /** How a costly reading is kept. */
 export interface CachedReadOptions {
@@ -44,13 +45,9 @@ export function cachedRead<T>(
   return async () => {
     if (clock.monotonicMs() < untilMs) return value;
     reading ??= start();
-    const late = Promise.withResolvers<true>();
-    const timer = setTimeout(late.resolve, timeoutMs, true);
-    try {
-      const isLate = await Promise.race([reading, late.promise]);
-      return isLate ? undefined : value;
-    } finally {
-      clearTimeout(timer);
-    }
+    return withLimit(reading, { timeoutMs }).then(
+      () => value,
+      () => undefined,
+    );
   };
 }

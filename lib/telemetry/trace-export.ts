@@ -5,8 +5,8 @@
  * 2. What is in memory is bounded: spans beyond the queue are dropped, and so is a batch that could not be sent in time.
  * 3. A span has few attributes of bounded length, whatever it is told.
  */
+
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import { type ExportResult, ExportResultCode, parseKeyPairsIntoRecord } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
@@ -29,6 +29,7 @@ import {
 } from "@opentelemetry/semantic-conventions";
 import type { Log } from "../runtime/log.ts";
 import type { Tracer } from "../runtime/span.ts";
+import { withLimit } from "../runtime/with-limit.ts";
 import { createRecordingTracer } from "./trace-spans.ts";
 
 /** The traces of a process. */
@@ -89,10 +90,7 @@ export function exportTraces(options: TraceExportOptions): Tracing {
   return {
     tracer: createRecordingTracer({ tracer: provider.getTracer("media-gateway"), ratio }),
     async close() {
-      const late = new AbortController();
-      const limit = delay(flushTimeoutMs, undefined, { signal: late.signal }).catch(() => undefined);
-      await Promise.race([provider.shutdown(), limit]).catch(() => undefined);
-      late.abort();
+      await withLimit(provider.shutdown(), { timeoutMs: flushTimeoutMs }).catch(() => undefined);
     },
   };
 }

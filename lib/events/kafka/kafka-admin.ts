@@ -1,5 +1,5 @@
 import type { Admin, Kafka } from "kafkajs";
-import { withLimit } from "../with-limit.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 
 const disconnectTimeoutMs = 2000;
 

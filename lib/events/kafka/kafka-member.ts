@@ -13,9 +13,9 @@
  */
 import type { Admin, Consumer, EachBatchPayload, Kafka, KafkaMessage } from "kafkajs";
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { BusMessage, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
-import { withLimit } from "../with-limit.ts";
 import { briefRetry } from "./kafka-client.ts";
 import type { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
 import { KafkaGather } from "./kafka-gather.ts";

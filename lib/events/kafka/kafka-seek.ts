@@ -1,6 +1,6 @@
 import type { Consumer, Kafka } from "kafkajs";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { SeekOptions } from "../bus.ts";
-import { withLimit } from "../with-limit.ts";
 import { administer } from "./kafka-admin.ts";
 
 const disconnectTimeoutMs = 2000;

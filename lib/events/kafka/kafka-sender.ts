@@ -11,8 +11,8 @@
  *    under way has ended, so that it lands behind it.
  */
 import { type Kafka, type Message, Partitioners, type Producer, type RecordMetadata } from "kafkajs";
+import { withLimit } from "../../runtime/with-limit.ts";
 import { type OutgoingMessage, PublishError } from "../bus.ts";
-import { withLimit } from "../with-limit.ts";
 import { briefRetry, kafkaErrorTypes } from "./kafka-client.ts";
 
 /** After so long kafkajs has lost its way: its own retries and timeouts end before. */

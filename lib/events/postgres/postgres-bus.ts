@@ -1,7 +1,7 @@
 import { connectDatabase } from "../../database/connect.ts";
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { Bus, TopicState } from "../bus.ts";
-import { withLimit } from "../with-limit.ts";
 import { busMigrations } from "./postgres-bus-migrations.ts";
 import type { BusTables } from "./postgres-bus-tables.ts";
 import { PostgresConsumer } from "./postgres-consumer.ts";

@@ -1,7 +1,7 @@
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { BusConsumer, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
-import { withLimit } from "../with-limit.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { ensureGroup, type GroupIds } from "./postgres-groups.ts";
 import { PostgresReader } from "./postgres-reader.ts";

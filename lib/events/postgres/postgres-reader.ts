@@ -9,9 +9,9 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { BusMessage, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
-import { withLimit } from "../with-limit.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { type GroupIds, movePlace, type PlaceRow, placeQuery } from "./postgres-groups.ts";
 import { fetchMessages } from "./postgres-log.ts";

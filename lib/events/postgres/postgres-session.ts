@@ -4,7 +4,7 @@ import {
   type Notifications,
 } from "../../database/notifications.ts";
 import type { Log } from "../../runtime/log.ts";
-import { withLimit } from "../with-limit.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import { readerLockClass } from "./postgres-groups.ts";
 import { busChannel, type LogEnd } from "./postgres-log.ts";
 

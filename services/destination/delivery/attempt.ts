@@ -1,5 +1,5 @@
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
-import { withLimit } from "../../../lib/events/with-limit.ts";
+import { withLimit } from "../../../lib/runtime/with-limit.ts";
 import type { Clock } from "../../../lib/runtime/clock.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import type { Log } from "../../../lib/runtime/log.ts";

@@ -1,6 +1,6 @@
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
-import { withLimit } from "../../../lib/runtime/with-limit.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
+import { withLimit } from "../../../lib/runtime/with-limit.ts";
 
 /**
  * The time until the first account is there. A key that is not known in it may be one of that account's, and a

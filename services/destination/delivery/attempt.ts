@@ -1,8 +1,8 @@
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
-import { withLimit } from "../../../lib/runtime/with-limit.ts";
 import type { Clock } from "../../../lib/runtime/clock.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
+import { withLimit } from "../../../lib/runtime/with-limit.ts";
 import type { SettingsKeeper } from "../settings/settings-keeper.ts";
 import type { DestinationRow } from "../store.ts";
 import {

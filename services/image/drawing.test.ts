@@ -1,26 +1,10 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../lib/runtime/clock.ts";
 import { ProviderError } from "../../providers/contract.ts";
-import { FakePainter, fakeImageProviders, image, imageEndpoint } from "../../test/fakes/fake-image.ts";
-import { DecodeBudget } from "./decode-budget.ts";
+import { FakePainter, image, imageEndpoint } from "../../test/fakes/fake-image.ts";
+import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts";
 import { beginDrawing } from "./drawing.ts";
 import type { ImageRequest } from "./image-request.ts";
-
-const request: ImageRequest = {
-  model: "acme/brush",
-  prompt: "A boat.",
-  size: { aspectRatio: undefined, resolution: undefined, pixels: undefined },
-  background: "auto",
-  references: [],
-  n: 1,
-  compression: undefined,
-  format: "png",
-  quality: "auto",
-  seed: undefined,
-  stream: false,
-  preferences: undefined,
-};
 
 /** What a client gets of an upstream that makes `formats` and gives `bytes`. */
 async function draw(
@@ -31,13 +15,9 @@ async function draw(
   const painter = new FakePainter({ output: [image(bytes, "image/unknown")] });
   const drawing = await beginDrawing(
     imageEndpoint({ image: { formats } }),
-    { ...request, ...asked },
+    imageRequest(asked),
     { references: [] },
-    {
-      providers: fakeImageProviders({ acme: painter }),
-      room: new DecodeBudget().of("a key"),
-      clock: systemClock,
-    },
+    imageDependencies({ acme: painter }),
     { signal: new AbortController().signal, onSent: () => undefined, startByMs: 0 },
   );
   const { value } = await drawing.outputs.next();

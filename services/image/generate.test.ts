@@ -9,19 +9,16 @@ import { ProviderError, type ProviderErrorKind, type ReferenceImage } from "../.
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import {
   FakePainter,
-  fakeImageProviders,
   type ImageEndpointChanges,
   image,
-  imageCatalogOf,
-  imageEndpoint,
   type PainterScript,
   partial,
   pngBytes,
   type SeenCall,
 } from "../../test/fakes/fake-image.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
+import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerateDependencies, type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
 
@@ -58,41 +55,21 @@ class Scene {
   }
 
   draw(changes: Partial<ImageRequest> = {}): GenerationFrames<GenerationFrame> {
-    const request: ImageRequest = {
-      model: "acme/brush",
-      prompt: "A boat.",
-      size: { aspectRatio: undefined, resolution: undefined, pixels: undefined },
-      background: "auto",
-      references: [],
-      n: 1,
-      compression: undefined,
-      format: "png",
-      quality: "auto",
-      seed: undefined,
-      stream: false,
-      preferences: undefined,
-      ...changes,
-    };
     const { endpoint, timeoutMs = longMs, longestSilenceMs = longMs, loadReferences } = this.#options;
-    const dependencies: GenerateDependencies = {
-      catalog: imageCatalogOf(
-        imageEndpoint({ providerSlug: "first", ...endpoint }),
-        imageEndpoint({ providerSlug: "second", ...endpoint }),
-      ),
-      providers: fakeImageProviders({ first: this.first, second: this.second }),
+    const painters = { first: this.first, second: this.second };
+    const dependencies = imageDependencies(painters, {
+      ...(endpoint === undefined ? {} : { endpoint }),
       health: this.health,
-      room: new DecodeBudget().of("a key"),
       limits: { timeoutMs, longestSilenceMs },
-      clock,
       paid: this.paid,
       loadReferences: async (sources, signal) => {
         this.effects.push(`references with ${this.first.seen.length} calls made`);
         return loadReferences?.(sources, signal) ?? sources.map(() => reference);
       },
-    };
+    });
     const destination = { write: (line: string) => void this.logged.push(JSON.parse(line)) };
     const log = createLog({ name: "test", level: "trace", destination });
-    return generate(request, someAttribution, dependencies, this.controller.signal, log);
+    return generate(imageRequest(changes), someAttribution, dependencies, this.controller.signal, log);
   }
 
   /** The first endpoint's only call. */

@@ -1,25 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import type { ImagePrice } from "../../providers/catalog/image.ts";
 import { type ImageOutput, ProviderError, type TokenUsage } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import {
   FakePainter,
-  fakeImageProviders,
   type ImageEndpointChanges,
   image,
-  imageCatalogOf,
-  imageEndpoint,
   type PainterScript,
   partial,
   pngBytes,
 } from "../../test/fakes/fake-image.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
+import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { DecodeBudget } from "./decode-budget.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
 
@@ -56,35 +51,13 @@ class Scene {
 
   constructor({ painter, request, endpoint, loadReferences }: SceneOptions) {
     this.painter = new FakePainter(painter);
-    const asked: ImageRequest = {
-      model: "acme/brush",
-      prompt: "A boat.",
-      size: { aspectRatio: undefined, resolution: undefined, pixels: undefined },
-      background: "auto",
-      references: [],
-      n: 1,
-      compression: undefined,
-      format: "png",
-      quality: "auto",
-      seed: undefined,
-      stream: false,
-      preferences: undefined,
-      ...request,
-    };
-    const dependencies = {
-      catalog: imageCatalogOf(
-        imageEndpoint({ prices: [perImage], ...endpoint }),
-        imageEndpoint({ prices: [perImage], providerSlug: "spare", ...endpoint }),
-      ),
-      providers: fakeImageProviders({ acme: this.painter, spare: this.spare }),
-      health: new EndpointHealth({ clock }),
-      room: new DecodeBudget().of("a key"),
-      limits: { timeoutMs: 60_000 },
-      clock,
+    const painters = { acme: this.painter, spare: this.spare };
+    const dependencies = imageDependencies(painters, {
+      endpoint: { prices: [perImage], ...endpoint },
       paid: this.paid,
-      loadReferences: (_sources: unknown, signal: AbortSignal) =>
-        loadReferences?.(signal) ?? Promise.resolve([]),
-    };
+      loadReferences: (_sources, signal) => loadReferences?.(signal) ?? Promise.resolve([]),
+    });
+    const asked = imageRequest(request);
     this.frames = generate(asked, someAttribution, dependencies, this.caller.signal, silentLog);
   }
 

@@ -3,24 +3,16 @@ import { describe, expect, test } from "vitest";
 import { ReservationOutcome } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import type { ImagePrice } from "../../providers/catalog/image.ts";
 import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import {
-  FakePainter,
-  fakeImageProviders,
-  image,
-  imageCatalogOf,
-  imageEndpoint,
-  type PainterScript,
-} from "../../test/fakes/fake-image.ts";
-import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
-import { DecodeBudget } from "./decode-budget.ts";
+import { FakePainter, image, type PainterScript } from "../../test/fakes/fake-image.ts";
+import { FakePaidRequests, failureOf, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
+import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
+import type { LoadReferences } from "./request-images.ts";
 
 const failure = new ProviderError("upstream", "our words", { status: 500 });
 const million = 1_000_000n;
@@ -45,52 +37,22 @@ interface SceneOptions {
   readonly painter?: PainterScript;
   readonly prices?: readonly ImagePrice[];
   readonly paid?: FakePaidRequests;
-  readonly loadReferences?: () => Promise<never>;
+  readonly loadReferences?: LoadReferences;
 }
 
 function scene({
   painter,
   prices = [perImage],
   paid = new FakePaidRequests(),
-  loadReferences,
+  loadReferences = async () => [],
 }: SceneOptions) {
   const fake = new FakePainter(painter);
   const controller = new AbortController();
   const draw = (changes: Partial<ImageRequest> = {}): AsyncIterableIterator<GenerationFrame, void> => {
-    const request: ImageRequest = {
-      model: "acme/brush",
-      prompt: "A boat.",
-      size: { aspectRatio: undefined, resolution: undefined, pixels: undefined },
-      background: "auto",
-      references: [],
-      n: 1,
-      compression: undefined,
-      format: "png",
-      quality: "auto",
-      seed: undefined,
-      stream: false,
-      preferences: undefined,
-      ...changes,
-    };
-    const dependencies = {
-      catalog: imageCatalogOf(imageEndpoint({ prices })),
-      providers: { ...fakeImageProviders({ acme: fake }), takesOwnKeys: () => true },
-      health: new EndpointHealth({ clock }),
-      room: new DecodeBudget().of("a key"),
-      limits: { timeoutMs: 60_000 },
-      clock,
-      paid,
-      loadReferences: loadReferences ?? (async () => []),
-    };
-    return generate(request, someAttribution, dependencies, controller.signal, silentLog);
+    const dependencies = imageDependencies({ acme: fake }, { endpoint: { prices }, paid, loadReferences });
+    return generate(imageRequest(changes), someAttribution, dependencies, controller.signal, silentLog);
   };
   return { draw, paid, fake, controller };
-}
-
-async function failureOf(frames: AsyncIterableIterator<GenerationFrame, void>): Promise<ErrorReason> {
-  const thrown = await Array.fromAsync(frames).catch((error: unknown) => error);
-  if (thrown instanceof DomainError) return thrown.reason;
-  throw new Error("did not fail as it should", { cause: thrown });
 }
 
 describe("images", () => {

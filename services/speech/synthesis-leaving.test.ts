@@ -2,22 +2,14 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { CallLife } from "../../lib/rpc/call-life.ts";
-import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import type { Price, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
-import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
-import {
-  catalogOf,
-  FakeSpeaker,
-  fakeProviders,
-  type SpeakerScript,
-  speechEndpoint,
-} from "../../test/fakes/fake-speech.ts";
+import { FakeSpeaker, type SpeakerScript } from "../../test/fakes/fake-speech.ts";
+import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { synthesize } from "./synthesize.ts";
-import { Mp3Encoders } from "./transcode.ts";
 
 const longMs = 60_000;
 const one = Buffer.from("one!");
@@ -53,28 +45,13 @@ class Scene {
     for (const [slug, secret] of Object.entries(ownKeys)) this.paid.ownKeysBySlug.set(slug, secret);
     this.first = new FakeSpeaker(first);
     this.second = new FakeSpeaker(second);
-    const prices = byCharacter;
-    const dependencies = {
-      catalog: catalogOf(
-        speechEndpoint({ providerSlug: "first", prices, ...endpoint }),
-        speechEndpoint({ providerSlug: "second", prices, ...endpoint }),
-      ),
-      providers: { ...fakeProviders({ first: this.first, second: this.second }), takesOwnKeys: () => true },
-      health: new EndpointHealth({ clock, breaker: { failuresToOpen: 1, openMs: longMs } }),
-      limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs },
-      encoders: new Mp3Encoders(),
-      clock,
+    const speakers = { first: this.first, second: this.second };
+    const dependencies = speechDependencies(speakers, {
+      endpoint: { prices: byCharacter, ...endpoint },
+      limits: { timeoutMs },
       paid: this.paid,
-    };
-    const request = {
-      input: "Hello 😀",
-      model: "acme/voice",
-      voice: undefined,
-      format: "pcm" as const,
-      speed: undefined,
-      preferences: undefined,
-    };
-    this.frames = synthesize(request, someAttribution, dependencies, this.caller.signal, silentLog);
+    });
+    this.frames = synthesize(speechRequest(), someAttribution, dependencies, this.caller.signal, silentLog);
     void this.frames.ended.then(() => {
       this.ended = true;
     });

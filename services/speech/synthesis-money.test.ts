@@ -9,7 +9,7 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { ProviderError } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
+import { FakePaidRequests, failureOf, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
   catalogOf,
   FakeSpeaker,
@@ -17,6 +17,7 @@ import {
   type SpeakerScript,
   speechEndpoint,
 } from "../../test/fakes/fake-speech.ts";
+import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type SynthesisFrame, synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
@@ -54,35 +55,19 @@ class Scene {
         mostPerInputCharacter: undefined,
       },
     ];
-    const request = {
-      input: "Hello 😀",
-      model: "acme/voice",
-      voice: undefined,
-      format: "pcm" as const,
-      speed: undefined,
-      preferences: undefined,
-    };
-    const dependencies = {
+    const speakers = { first: this.first, second: this.second };
+    const dependencies = speechDependencies(speakers, {
       catalog: catalogOf(
         speechEndpoint({ providerSlug: "first", prices: prices(1n) }),
         speechEndpoint({ providerSlug: "second", prices: prices(2n) }),
       ),
-      providers: { ...fakeProviders({ first: this.first, second: this.second }), takesOwnKeys: () => true },
       health: this.health,
-      limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: this.#timeoutMs },
-      encoders: new Mp3Encoders(),
-      clock,
+      limits: { timeoutMs: this.#timeoutMs },
       paid: this.paid,
-    };
+    });
     const attribution = { ...someAttribution, user: "u-1", sessionId: "s-1", trace: { trace_id: "t-1" } };
-    return synthesize(request, attribution, dependencies, this.controller.signal, silentLog);
+    return synthesize(speechRequest(), attribution, dependencies, this.controller.signal, silentLog);
   }
-}
-
-async function failureOf(frames: AsyncIterableIterator<SynthesisFrame, void>): Promise<ErrorReason> {
-  const thrown = await Array.fromAsync(frames).catch((error: unknown) => error);
-  if (thrown instanceof DomainError) return thrown.reason;
-  throw new Error("did not fail as it should", { cause: thrown });
 }
 
 describe("a synthesis", () => {

@@ -9,14 +9,12 @@ import { ProviderError, type ProviderErrorKind } from "../../providers/contract.
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
-  catalogOf,
   type EndpointChanges,
   FakeSpeaker,
-  fakeProviders,
   type HeardCall,
   type SpeakerScript,
-  speechEndpoint,
 } from "../../test/fakes/fake-speech.ts";
+import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { mp3Frames } from "../../test/support/mp3-frames.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import type { SpeechRequest } from "./speech-request.ts";
@@ -24,7 +22,6 @@ import { type SynthesisFrame, type SynthesisLimits, synthesize } from "./synthes
 import { Mp3Encoders } from "./transcode.ts";
 
 const longMs = 60_000;
-const limits: SynthesisLimits = { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs };
 const [one, two, three] = [Buffer.from("one"), Buffer.from("two"), Buffer.from("three")];
 
 interface SceneOptions {
@@ -52,28 +49,11 @@ class Scene {
   }
 
   speak(changes: Partial<SpeechRequest> = {}): GenerationFrames<SynthesisFrame> {
-    const request: SpeechRequest = {
-      input: "Hello 😀",
-      model: "acme/voice",
-      voice: undefined,
-      format: "mp3",
-      speed: undefined,
-      preferences: undefined,
-      ...changes,
-    };
-    const { endpoint } = this.#options;
-    const dependencies = {
-      catalog: catalogOf(
-        speechEndpoint({ providerSlug: "first", ...endpoint }),
-        speechEndpoint({ providerSlug: "second", ...endpoint }),
-      ),
-      providers: fakeProviders({ first: this.first, second: this.second }),
-      health: this.health,
-      limits: { ...limits, ...this.#options.limits },
-      encoders: this.encoders,
-      clock,
-      paid: this.paid,
-    };
+    const { endpoint, limits } = this.#options;
+    const { health, encoders, paid } = this;
+    const speakers = { first: this.first, second: this.second };
+    const dependencies = speechDependencies(speakers, { endpoint, limits, health, encoders, paid });
+    const request = speechRequest({ format: "mp3", ...changes });
     const destination = { write: (line: string) => void this.logged.push(JSON.parse(line)) };
     const log = createLog({ name: "test", level: "trace", destination });
     return synthesize(request, someAttribution, dependencies, this.controller.signal, log);

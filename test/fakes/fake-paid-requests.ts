@@ -5,6 +5,7 @@ import {
   ReservationOutcome,
 } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { KeyKind } from "../../gen/media/account/v1/key_pb.ts";
+import type { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { ReleasedHold } from "../../lib/generation/account-holds.ts";
 import type { Attribution } from "../../lib/generation/generation-event.ts";
@@ -12,8 +13,9 @@ import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import { RunningGenerations } from "../../lib/generation/running-generations.ts";
 import type { UsageDoubt } from "../../lib/generation/usage-doubt.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
 
-/** Paid requests that ask nobody: what they would have told account and the bus is kept. */
+/** Paid requests that ask nobody: what they would have sent to account and the bus is kept. */
 export class FakePaidRequests implements PaidRequests {
   readonly clock: Clock;
   readonly reservations: Reservation[] = [];
@@ -68,6 +70,13 @@ export class FakePaidRequests implements PaidRequests {
     if (event === undefined || others.length > 0) throw new Error(`${this.events.length} events`);
     return event;
   }
+}
+
+/** The reason that frames end with, in place of their end. */
+export async function failureOf(frames: AsyncIterable<unknown>): Promise<ErrorReason> {
+  const thrown = await Array.fromAsync(frames).catch((error: unknown) => error);
+  if (thrown instanceof DomainError) return thrown.reason;
+  throw new Error("did not fail as it should", { cause: thrown });
 }
 
 /** Somebody who asks for a generation. */

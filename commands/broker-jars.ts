@@ -1,8 +1,8 @@
 /**
  * The Kafka broker that tests run: its Java archives, in a folder outside of the repository.
  *
- * 1. A folder that exists under its final name is whole: it is filled and summed up under another name and then renamed.
- * 2. SHA256SUMS names every file of the folder; what it does not fit is fetched anew.
+ * - A folder that exists under its final name is whole: it is filled and summed up under another name and then renamed.
+ * - SHA256SUMS names every file of the folder; what it does not fit is fetched anew.
  */
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";

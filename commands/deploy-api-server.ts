@@ -1,8 +1,8 @@
 /**
  * A Kubernetes API server with its etcd, on loopback and for one check.
  *
- * 1. Nothing is left of it: both processes are ended and their folder is removed, whatever happens.
- * 2. Its certificate, key and token are made for this run and known to nobody else.
+ * - Nothing is left of it: both processes are ended and their folder is removed, whatever happens.
+ * - Its certificate, key and token are made for this run and known to nobody else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";

@@ -2,8 +2,8 @@
  * Builds the image of deploy/Dockerfile with buildah where no registry of images can be reached, to look into it and to
  * run it.
  *
- * 1. It stands on images made of this machine's own Debian packages: what BASE_IMAGE promises, and no more.
- * 2. Everything lies in one folder, which is removed in the end; the machine's own images are neither used nor changed.
+ * - It stands on images made of this machine's own Debian packages: what BASE_IMAGE promises, and no more.
+ * - Everything lies in one folder, which is removed in the end; the machine's own images are neither used nor changed.
  */
 import {
   cpSync,

@@ -2,8 +2,8 @@
  * The programs and schemas that the manifests are checked with: each in a folder of its own, outside of the repository,
  * named after its version.
  *
- * 1. A folder that exists under its final name is whole: it is filled under another name and then renamed.
- * 2. Everything comes through the ordinary clients of npm, PyPI and Go, which compare what they get with its sum.
+ * - A folder that exists under its final name is whole: it is filled under another name and then renamed.
+ * - Everything comes through the ordinary clients of npm, PyPI and Go, which compare what they get with its sum.
  */
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -2,8 +2,8 @@
  * The Python packages that tests run as clients: a virtual environment, in a folder outside of the repository that is
  * named after what is asked for.
  *
- * 1. A folder that exists under its final name is whole: it is filled under another name and then renamed. The programs
- *    in its bin/ name the other place, so a module is run by `python -m`.
+ * - A folder that exists under its final name is whole: it is filled under another name and then renamed. The programs
+ *   in its bin/ name the other place, so a module is run by `python -m`.
  */
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";

@@ -1,9 +1,9 @@
 /**
  * The processes of a stack: so many replicas of each service, each service behind a balancer of its own.
  *
- * 1. A replica is started on a port of the system's choice, counts as started once it says that it is ready, and stays
- *    known to its balancer until it has ended: while it drains, the balancer hears so from the replica itself.
- * 2. A replica that ends though nobody stopped it is a failure of the stack.
+ * - A replica is started on a port of the system's choice, counts as started once it says that it is ready, and stays
+ *   known to its balancer until it has ended: while it drains, the balancer hears so from the replica itself.
+ * - A replica that ends though nobody stopped it is a failure of the stack.
  */
 import type { Log } from "../lib/runtime/log.ts";
 import { type Child, startChild } from "./child.ts";

@@ -1,11 +1,11 @@
 /**
  * Spreads connections over the replicas of a service on one machine, as a cluster's Service does.
  *
- * 1. Whether a replica is ready is asked of its `/readyz`, again and again; one that can't be reached counts as not
- *    ready until it says otherwise. New connections go to ready ones in turn; those that run are left alone.
- * 2. A connection is given to one replica, and broken off if that can't be reached: like a cluster's Service, a balancer
- *    does not make up for a process that goes before it has said so.
- * 3. While nobody is ready, connections wait for a while, at most so many of them.
+ * - Whether a replica is ready is asked of its `/readyz`, again and again; one that can't be reached counts as not
+ *   ready until it says otherwise. New connections go to ready ones in turn; those that run are left alone.
+ * - A connection is given to one replica, and broken off if that can't be reached: like a cluster's Service, a balancer
+ *   does not make up for a process that goes before it has said so.
+ * - While nobody is ready, connections wait for a while, at most so many of them.
  */
 import { once } from "node:events";
 import { get } from "node:http";

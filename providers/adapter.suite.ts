@@ -58,6 +58,7 @@ export function describeAdapter<S extends AdapterSetup<unknown, C>, C>(
     });
     afterAll(async () => await given?.close?.());
 
+    // contract.ts, 6.
     test("reports once that its request has been sent, before there is an answer", async () => {
       const order: string[] = [];
       const { context } = attempt(given.connection, () => order.push("sent"));
@@ -81,6 +82,7 @@ export const soon = { timeout: 10_000, interval: 10 };
 export const notCounted = "the setup does not count what runs at its upstream";
 
 function describeEnding<S extends AdapterSetup<unknown, C>, C>(setup: () => S, use: AdapterUse<S, C>): void {
+  // contract.ts, 3.
   test("ends upstream work when the consumer leaves early", async (context) => {
     const given = setup();
     const { connection, running = context.skip(notCounted) } = given;
@@ -130,6 +132,7 @@ async function expectFailure<S extends AdapterSetup<unknown, C>, C>(
       () => undefined,
       (error: unknown) => error,
     );
+  // contract.ts, 4.
   expect(thrown).toBeInstanceOf(ProviderError);
   if (!(thrown instanceof ProviderError)) return;
   expect({ kind: thrown.kind, status: thrown.status }).toEqual({

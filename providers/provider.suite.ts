@@ -49,6 +49,7 @@ export function describeSpeechProvider<S extends SpeechProviderSetup>(
   };
   describeAdapter(`${name} keeps the contract of a speech provider`, setup, use, failures, (given) => {
     describeAnswers(given);
+    // contract.ts, 2.
     test("hands out its first chunk while the upstream still works", async (context) => {
       const { adapter, call, connection, running = context.skip(notCounted) } = given();
       const answer = await adapter.synthesize(call, attempt(connection).context);

@@ -111,7 +111,7 @@ export class AccountHolds {
     const request = create(ReserveRequestSchema, { reservations: due.map(({ item }) => item) });
     const { outcomes } = await this.#repeat(
       "credit can't be reserved yet",
-      this.#reserveTimeoutMs,
+      this.#reserveTimeoutMs, // 1.
       (options) => this.#account.reserve(request, { ...options, ...callFor(due) }),
     );
     return outcomes;
@@ -119,6 +119,7 @@ export class AccountHolds {
 
   async #settleAll(due: readonly Spanned<GenerationEvent>[]): Promise<readonly SettleOutcome[]> {
     const request = create(SettleRequestSchema, { events: due.map(({ item }) => item) });
+    // 2.
     const { outcomes } = await this.#repeat("requests can't be settled yet", undefined, (options) =>
       this.#account.settle(request, { ...options, ...callFor(due) }),
     );
@@ -127,6 +128,7 @@ export class AccountHolds {
 
   async #releaseAll(holds: readonly ReleasedHold[]): Promise<readonly undefined[]> {
     const request = create(ReleaseRequestSchema, { holds: [...holds] });
+    // 2.
     await this.#repeat("holds can't be released yet", undefined, (options) =>
       this.#account.release(request, options),
     );

@@ -71,7 +71,7 @@ export class Deadline {
   /** What comes of the work is known: all that is still to come is for the caller alone. */
   outcomeKnown(): void {
     if (this.#known) return;
-    this.#known = true;
+    this.#known = true; // 2.
     this.followCaller();
   }
 
@@ -102,7 +102,7 @@ export class Deadline {
   }
 
   readonly #onLeave = () => {
-    if (!this.#outlasting) this.#follow();
+    if (!this.#outlasting) this.#follow(); // 1.
   };
 
   #follow(): void {

@@ -52,7 +52,7 @@ export class DurableEventStore {
   /** Whether there is memory for another request's event. */
   get hasRoom(): boolean {
     const { holds, maxUnsettled = defaultMaxUnsettled } = this.#options;
-    return this.#queue.hasRoom && this.#unsettled + holds.pendingReleases < maxUnsettled;
+    return this.#queue.hasRoom && this.#unsettled + holds.pendingReleases < maxUnsettled; // 3.
   }
 
   /** Events that account has not answered for yet. */
@@ -72,8 +72,8 @@ export class DurableEventStore {
   async store(event: GenerationEvent, span: Span = silentSpan): Promise<boolean> {
     this.#options.onEvent?.(event);
     const queued = this.#publish(event, span);
-    const settled = this.#settle(event, span).then(queued.isKeptElsewhere);
-    const safe = Promise.any([queued.confirmed, settled]);
+    const settled = this.#settle(event, span).then(queued.isKeptElsewhere); // 2.
+    const safe = Promise.any([queued.confirmed, settled]); // 1.
     const tracked = safe.catch((thrown: unknown) => {
       this.#options.log.error({ err: thrown, generation_id: event.eventId }, "event could not be stored");
     });

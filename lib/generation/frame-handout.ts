@@ -30,12 +30,12 @@ export class FrameHandout<F> implements AsyncIterableIterator<F, void> {
 
   /** Hands a frame out; resolves once it was taken, or at once where nobody is left to take it. One at a time. */
   give(frame: F): Promise<void> {
-    if (this.left.aborted) return Promise.resolve();
+    if (this.left.aborted) return Promise.resolve(); // 2.
     const taker = this.#taker;
     if (taker === undefined) return this.#whenAsked().then(() => this.give(frame));
     this.#taker = undefined;
     taker.resolve({ done: false, value: frame });
-    return this.#whenAsked();
+    return this.#whenAsked(); // 1.
   }
 
   /** No more frames come: the answer is whole. */

@@ -31,7 +31,7 @@ export function createOwnKeys({ account, clock = systemClock }: OwnKeysOptions):
   const known = new LRUCache<string, { secret: string; untilMs: number }>({ max: maxEntries });
   const inFlight = new Map<string, Promise<string>>();
   const lookUp = async (name: string, accountId: string, providerSlug: string): Promise<string> => {
-    const untilMs = clock.monotonicMs() + ttlMs;
+    const untilMs = clock.monotonicMs() + ttlMs; // 1.
     try {
       const answer = await account.resolveProviderKey(
         { accountId, providerSlug },
@@ -50,13 +50,13 @@ export function createOwnKeys({ account, clock = systemClock }: OwnKeysOptions):
     let looking = inFlight.get(name);
     if (looking === undefined) {
       looking = lookUp(name, accountId, providerSlug);
-      inFlight.set(name, looking);
+      inFlight.set(name, looking); // 2.
     }
     return looking;
   };
   return async (accountId, providerSlugs) => {
     const keys = new Map<string, string>();
-    const secrets = await Promise.all(providerSlugs.map((slug) => secretOf(accountId, slug)));
+    const secrets = await Promise.all(providerSlugs.map((slug) => secretOf(accountId, slug))); // 3.
     for (const [index, slug] of providerSlugs.entries()) {
       const secret = secrets[index];
       if (secret !== undefined && secret !== "") keys.set(slug, secret);

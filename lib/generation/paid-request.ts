@@ -88,16 +88,16 @@ export class PaidRequest {
     try {
       outcome = await holds.reserve(reservation, attribution.span);
     } catch (thrown) {
-      holds.release({ generationId, accountId: principal.accountId });
+      holds.release({ generationId, accountId: principal.accountId }); // 2.
       throw thrown;
     }
-    if (outcome !== ReservationOutcome.GRANTED) throw refusalOf(outcome);
+    if (outcome !== ReservationOutcome.GRANTED) throw refusalOf(outcome); // 1.
     return new PaidRequest(beginning, requests);
   }
 
   /** Reports how it ended and resolves once its event is safe, or was waited for long enough. Never rejects. */
   end(end: PaidRequestEnd): Promise<void> {
-    this.#ended ??= this.#end(end);
+    this.#ended ??= this.#end(end); // 4.
     return this.#ended;
   }
 
@@ -105,7 +105,7 @@ export class PaidRequest {
     const { holds, eventStore, clock } = this.#requests;
     const { generationId, attribution } = this.#beginning;
     if (end === undefined) {
-      holds.release({ generationId, accountId: attribution.principal.accountId });
+      holds.release({ generationId, accountId: attribution.principal.accountId }); // 3.
       return;
     }
     await eventStore.store(endEvent(this.#beginning, { ...end, endedAtMs: clock.nowMs() }), attribution.span);

@@ -111,25 +111,26 @@ async function live<C, F>(
   const candidates = steps.candidates(ownKeys);
   const named = (thrown: unknown) => DomainError.from(thrown).withGenerationId(id);
   const deadlineMs = paid.clock.nowMs() + timeoutMs;
-  const deadline = new Deadline(handout.left, timeoutMs, idleTimeoutMs);
+  const deadline = new Deadline(handout.left, timeoutMs, idleTimeoutMs); // 4.
   const give = (frame: F) => handout.give(frame);
   const settle = async (hold: PaidRequest, failure: DomainError | undefined) => {
     const end = steps.end({ ...outcomeOf(failure), cancelled: handout.left.aborted });
-    tellDoubt(end?.usageDoubt, id, paid, log);
+    reportDoubt(end?.usageDoubt, id, paid, log);
     await hold.end(end);
     return end;
   };
   try {
     const beginning = { api, generationId: id, attribution, model, deadlineMs };
     const hold = await PaidRequest.begin({ ...beginning, ...steps.hold(candidates) }, paid).catch(
+      // 1.
       (thrown: unknown) => Promise.reject(named(thrown)),
     );
     const failure = await steps
-      .answer(candidates, { id, deadline, deadlineMs, log, give })
+      .answer(candidates, { id, deadline, deadlineMs, log, give }) // 2., 3.
       .then(() => undefined, named);
     if (failure === undefined) deadline.finish();
     else deadline.end();
-    const end = await settle(hold, failure);
+    const end = await settle(hold, failure); // 1.
     if (failure !== undefined) throw failure;
     await give(steps.finished(end));
   } finally {
@@ -143,7 +144,7 @@ function outcomeOf(failure: DomainError | undefined): Omit<GenerationOutcome, "c
   return { outcome: reason === ErrorReason.CANCELLED ? Outcome.CANCELLED : Outcome.FAILED, reason };
 }
 
-function tellDoubt(doubt: UsageDoubt | undefined, id: string, paid: PaidRequests, log: Log): void {
+function reportDoubt(doubt: UsageDoubt | undefined, id: string, paid: PaidRequests, log: Log): void {
   if (doubt === undefined) return;
   paid.onUsageDoubt?.(doubt);
   const { kind, providerSlug, endpointId, reportedNanoUsd, mostNanoUsd } = doubt;

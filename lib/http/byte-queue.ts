@@ -51,7 +51,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     this.#queuedBytes += chunk.length;
     if (this.#queuedBytes >= this.#highWaterBytes && !this.#paused) {
       this.#paused = true;
-      this.#source.pause();
+      this.#source.pause(); // 2.
     }
   }
 
@@ -59,7 +59,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
   end(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#takeWaiting()?.resolve(done);
+    this.#takeWaiting()?.resolve(done); // 3.
   }
 
   /** The source broke. */
@@ -73,7 +73,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
   /** Nobody wants the rest: what is queued goes, reads fail with `error`. */
   abandon(error: Error): void {
     const drained = this.#closed && this.#chunks.length === 0;
-    if (drained) return;
+    if (drained) return; // 4.
     this.#closed = true;
     this.#error = error;
     this.#chunks = [];
@@ -84,7 +84,7 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
     const chunk = this.#takeQueued();
     if (chunk !== undefined) return Promise.resolve({ done: false, value: chunk });
-    if (this.#closed) return this.#error === undefined ? Promise.resolve(done) : Promise.reject(this.#error);
+    if (this.#closed) return this.#error === undefined ? Promise.resolve(done) : Promise.reject(this.#error); // 3.
     if (this.#waiting !== undefined) return Promise.reject(new Error("One read at a time."));
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
@@ -109,12 +109,12 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     const [first] = this.#chunks;
     if (first === undefined) return undefined;
     // Small chunks that came together go on together: each frame behind this costs more than the copy.
-    const chunk = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#queuedBytes);
+    const chunk = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#queuedBytes); // 1.
     this.#chunks = [];
     this.#queuedBytes = 0;
     if (this.#paused) {
       this.#paused = false;
-      if (!this.#closed) this.#source.resume();
+      if (!this.#closed) this.#source.resume(); // 2.
     }
     return chunk;
   }

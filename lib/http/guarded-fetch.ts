@@ -1,11 +1,11 @@
 /**
  * Fetches what a URL of the caller's choice names, whole, into memory.
  *
- * 1. Every connection, those after a redirect included, goes only to an address that the guard allows.
- * 2. Bytes are counted as they arrive, and are what is handed on: nothing is decompressed, an encoded answer is refused.
- * 3. Ending early, for whatever reason, closes the connection at once.
- * 4. In however small pieces content comes, it is kept in one buffer, which grows to at most twice what has come; what
- *    is only announced takes no room.
+ * - Every connection, those after a redirect included, goes only to an address that the guard allows.
+ * - Bytes are counted as they arrive, and are what is handed on: nothing is decompressed, an encoded answer is refused.
+ * - Ending early, for whatever reason, closes the connection at once.
+ * - In however small pieces content comes, it is kept in one buffer, which grows to at most twice what has come; what
+ *   is only announced takes no room.
  */
 import type { LookupFunction } from "node:net";
 import { OutboundHttpError } from "./outbound-error.ts";

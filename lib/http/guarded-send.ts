@@ -1,10 +1,10 @@
 /**
  * Sends what we have to an address that a caller of this system chose, and reads the beginning of the answer.
  *
- * 1. Every connection goes only to an address that the guard allows, and TLS is verified.
- * 2. One call is one request on the wire: no retry, no redirect, no decompression.
- * 3. It ends at once with its signal, also while a name is being looked up.
- * 4. At most `maxAnswerBytes` of the answer are kept; the connection of a longer one is closed.
+ * - Every connection goes only to an address that the guard allows, and TLS is verified.
+ * - One call is one request on the wire: no retry, no redirect, no decompression.
+ * - It ends at once with its signal, also while a name is being looked up.
+ * - At most `maxAnswerBytes` of the answer are kept; the connection of a longer one is closed.
  */
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";

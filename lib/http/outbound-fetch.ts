@@ -1,12 +1,12 @@
 /**
  * The one way out to upstreams over HTTP/1.1. Owns the connections, kept alive between requests.
  *
- * 1. One call is one request on the wire: no retry, no redirect, no decompression.
- * 2. Aborting, cancelling or leaving the body early closes the connection at once; so does every failure.
- * 3. The body ends only where the answer is whole. A successful answer that states neither a length nor chunks is
- *    refused, because its end looks like a break.
- * 4. At most `readAheadBytes` wait for a slow reader (and one socket read more); then the socket is not read.
- * 5. Bytes are handed on in the buffers that the socket filled.
+ * - One call is one request on the wire: no retry, no redirect, no decompression.
+ * - Aborting, cancelling or leaving the body early closes the connection at once; so does every failure.
+ * - The body ends only where the answer is whole. A successful answer that states neither a length nor chunks is
+ *   refused, because its end looks like a break.
+ * - At most `readAheadBytes` wait for a slow reader (and one socket read more); then the socket is not read.
+ * - Bytes are handed on in the buffers that the socket filled.
  */
 import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";

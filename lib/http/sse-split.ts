@@ -2,9 +2,9 @@
  * Server-sent events whose data is megabytes: framed on bytes, never made into a string. For small events
  * sse-decode.ts is the simpler choice.
  *
- * 1. The pieces of an event's data are views of the chunks that came in; nothing of it is copied.
- * 2. What is held is the event that is still coming, at most `maxEventBytes` and one chunk. Once `read` has returned,
- *    nothing here refers to an event's bytes: a consumer that takes its time holds only what `read` made of them.
+ * - The pieces of an event's data are views of the chunks that came in; nothing of it is copied.
+ * - What is held is the event that is still coming, at most `maxEventBytes` and one chunk. Once `read` has returned,
+ *   nothing here refers to an event's bytes: a consumer that takes its time holds only what `read` made of them.
  */
 import { OversizedEventError } from "./sse-decode.ts";
 

@@ -1,9 +1,9 @@
 /**
  * Which addresses may be reached where the caller of this system, not its operator, chose the URL.
  *
- * 1. Public addresses may be reached; private and other special-purpose ones only where the operator lists them.
- * 2. Link-local and metadata addresses never, whatever is listed.
- * 3. What can't be read as an address is refused.
+ * - Public addresses may be reached; private and other special-purpose ones only where the operator lists them.
+ * - Link-local and metadata addresses never, whatever is listed.
+ * - What can't be read as an address is refused.
  *
  * Judging a URL by its text is not enough: names resolve to anything, and differently each time. The guard is asked
  * about the address that is about to be connected to (guarded-connector.ts).

@@ -93,7 +93,7 @@ class KeyCache {
     const last = this.#known.get(keyHash);
     const principal =
       fresh(last, nowMs)?.principal ??
-      (await this.#ask(keyHash, span, last === undefined ? stranger : undefined));
+      (await this.#ask(keyHash, span, last === undefined ? stranger : undefined)); // 5.
     if (isExpired(principal, this.#clock.nowMs())) {
       throw new DomainError(ErrorReason.KEY_EXPIRED, "the key has expired");
     }
@@ -116,7 +116,7 @@ class KeyCache {
     }
     stranger?.count();
     const looking = this.#lookUp(keyHash, span);
-    this.#inFlight.set(keyHash, looking);
+    this.#inFlight.set(keyHash, looking); // 3.
     try {
       const principal = await looking;
       stranger?.forgive();
@@ -132,12 +132,12 @@ class KeyCache {
     const startedMs = this.#clock.monotonicMs();
     try {
       const principal = await lookUp(keyHash, AbortSignal.timeout(lookUpTimeoutMs), span);
-      this.#known.set(keyHash, { principal, untilMs: startedMs + ttlMs });
+      this.#known.set(keyHash, { principal, untilMs: startedMs + ttlMs }); // 1.
       return principal;
     } catch (thrown) {
       this.#known.delete(keyHash);
       const { reason, message } = refusalOf(thrown);
-      this.#refused.set(keyHash, { reason, message, untilMs: this.#clock.monotonicMs() + refusalTtlMs });
+      this.#refused.set(keyHash, { reason, message, untilMs: this.#clock.monotonicMs() + refusalTtlMs }); // 2.
       throw new DomainError(reason, message);
     } finally {
       this.#inFlight.delete(keyHash);
@@ -163,7 +163,7 @@ const keyReasons: readonly ErrorReason[] = [
 function refusalOf(thrown: unknown): { reason: ErrorReason; message: string } {
   const { reason, issues } = DomainError.from(thrown);
   const issue = issues.find(({ path }) => path === keyHashPath);
-  if (issue !== undefined && keyReasons.includes(reason)) return { reason, message: issue.message };
+  if (issue !== undefined && keyReasons.includes(reason)) return { reason, message: issue.message }; // 4.
   throw new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "keys can't be checked now", { cause: thrown });
 }
 

@@ -14,10 +14,10 @@ import {
 
 /*
  * Owns a folder with the private key of each issuer and the set of all public ones.
- * 1. A private key file appears whole or not at all and is never replaced: of two processes that start at once, one
- *    makes it and both read it.
- * 2. The set always has the public half of every private key in the folder, and keeps the other keys that it holds
- *    until it is pruned.
+ * - A private key file appears whole or not at all and is never replaced: of two processes that start at once, one
+ *   makes it and both read it.
+ * - The set always has the public half of every private key in the folder, and keeps the other keys that it holds
+ *   until it is pruned.
  */
 
 /** The files of a folder of keys. */

@@ -68,7 +68,7 @@ class FileKeySet implements ServiceKeySet {
     this.#checkedAtMs = this.#clock.monotonicMs();
     this.#stamp = await this.#readStamp();
     this.#keys = await readKeys(this.#path, this.#log);
-    this.version += 1;
+    this.version += 1; // 3.
   }
 
   async find(keyId: string): Promise<VerificationKey | undefined> {
@@ -78,7 +78,7 @@ class FileKeySet implements ServiceKeySet {
   }
 
   touch(): void {
-    if (this.#clock.monotonicMs() - this.#checkedAtMs < this.#checkIntervalMs) return;
+    if (this.#clock.monotonicMs() - this.#checkedAtMs < this.#checkIntervalMs) return; // 1.
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
     });
@@ -91,7 +91,7 @@ class FileKeySet implements ServiceKeySet {
       await this.load();
       this.#log.info({ keys: this.#keys.size }, "service keys read again");
     } catch (thrown) {
-      this.#log.error({ err: thrown }, "the file of service keys can't be used; the keys read before stay");
+      this.#log.error({ err: thrown }, "the file of service keys can't be used; the keys read before stay"); // 2.
     }
   }
 

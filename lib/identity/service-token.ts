@@ -13,10 +13,10 @@ import type { ServiceKeySet } from "./service-key-set.ts";
  * Service tokens: JWTs (RFC 7519) signed with EdDSA (RFC 8037). Claims: iss (the process, or `operator`), aud (the
  * service that shall accept it), iat, exp, sub (the operator's name), and principal (base64url of the Principal
  * message) when the process acts for a caller.
- * 1. A key vouches for its own issuer only, whatever the token says.
- * 2. A token lives 120 s; it is signed anew when less than 30 s of that are left.
- * 3. A checked token is remembered until it expires, and only as long as the set of keys is the one it was checked
- *    with.
+ * - A key vouches for its own issuer only, whatever the token says.
+ * - A token lives 120 s; it is signed anew when less than 30 s of that are left.
+ * - A checked token is remembered until it expires, and only as long as the set of keys is the one it was checked
+ *   with.
  */
 
 const lifetimeS = 120;

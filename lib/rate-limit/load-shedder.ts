@@ -64,10 +64,12 @@ export class LoadShedder {
   async admit(id: string, signal?: AbortSignal): Promise<() => void> {
     throwIfGone(signal);
     if (!this.#held.has(id)) {
+      // 3.
       const { loopDelay, maxDelayMs, maxInFlight, maxWaiting = Math.ceil(maxInFlight / 8) } = this.#options;
-      if (loopDelay.lastingMs >= maxDelayMs) throw this.#refusal("loop_delay");
+      if (loopDelay.lastingMs >= maxDelayMs) throw this.#refusal("loop_delay"); // 1.
       if (this.#held.size >= maxInFlight || this.#waiting.size > 0) {
-        if (this.#waiting.size >= maxWaiting) throw this.#refusal("requests");
+        // 2.
+        if (this.#waiting.size >= maxWaiting) throw this.#refusal("requests"); // 2.
         return this.#wait(id, signal);
       }
     }

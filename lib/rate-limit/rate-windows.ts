@@ -1,8 +1,8 @@
 /*
  * Owns how many requests of each name have begun in its window.
- * 1. A window begins with the first request after the last one has ended.
- * 2. Windows are kept oldest first and at most `maxWindows` of them: ended ones go as new ones come, and when there is
- *    still no room the oldest goes, whose name then starts anew.
+ * - A window begins with the first request after the last one has ended.
+ * - Windows are kept oldest first and at most `maxWindows` of them: ended ones go as new ones come, and when there is
+ *   still no room the oldest goes, whose name then starts anew.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { rateWindowMs } from "./limiter.ts";

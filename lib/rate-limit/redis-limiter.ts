@@ -115,8 +115,8 @@ export class RedisLimiter implements RequestLimiter {
     const { answer, late } = await this.#ask(() => this.#take(lease));
     const { limits } = this.#options;
     this.#obey(lease, answer, () => this.#local.refusal(request, limits));
-    this.#local.begin(request);
-    if (answer === undefined) this.#owe(request, late);
+    this.#local.begin(request); // 1.
+    if (answer === undefined) this.#owe(request, late); // 6.
     return this.#begin(lease, signal);
   }
 
@@ -142,7 +142,7 @@ export class RedisLimiter implements RequestLimiter {
     if (this.#away) return {};
     try {
       const late = question();
-      const answer = await within(this.#options.answerTimeoutMs, late);
+      const answer = await within(this.#options.answerTimeoutMs, late); // 2.
       if (answer !== undefined) return { answer };
       this.#leave("slow");
       return { late };
@@ -157,7 +157,7 @@ export class RedisLimiter implements RequestLimiter {
     if (answer === undefined) this.#decidedAlone += 1;
     const refusal = answer === undefined ? ownRefusal() : refusalOf(answer);
     if (refusal === undefined) return;
-    if (answer === undefined) this.#giveBack(lease);
+    if (answer === undefined) this.#giveBack(lease); // 4.
     throw refusalError(refusal);
   }
 
@@ -197,7 +197,7 @@ export class RedisLimiter implements RequestLimiter {
   }
 
   #leave(cause: string): void {
-    if (this.#away || this.#closing.signal.aborted) return;
+    if (this.#away || this.#closing.signal.aborted) return; // 7.
     this.#away = true;
     this.#left[cause === "slow" ? "slow" : "failed"] += 1;
     this.#options.log.warn({ cause }, "redis is away: requests are limited in this process alone");
@@ -208,14 +208,15 @@ export class RedisLimiter implements RequestLimiter {
     for (;;) {
       if (!(await this.#pause(this.#options.probeIntervalMs))) return;
       const failure = await this.#probe();
-      if (failure === undefined || failure === "slow") await this.#tellOwed();
+      // 6.
+      if (failure === undefined || failure === "slow") await this.#reportOwed();
       else this.#debts.dropEnded();
       if (failure === undefined) break;
     }
     if (this.#closing.signal.aborted) return;
     this.#away = false;
     this.#options.log.info("redis is back: requests are limited over all processes");
-    await this.#renew();
+    await this.#renew(); // 5.
   }
 
   /** Why Redis can't be used; undefined when it can. Asks as a request would, under a bucket of this process. */
@@ -227,6 +228,7 @@ export class RedisLimiter implements RequestLimiter {
       const lease: Lease = { request, id: this.#ids.next(), holder: "admitted" };
       const askedMs = clock.monotonicMs();
       const answer = await within(probeTimeoutMs, this.#take(lease, probeLimits));
+      // 2.
       if (answer === undefined) this.#redis.drop();
       else this.#giveBack(lease);
       return answer === undefined || clock.monotonicMs() - askedMs > answerTimeoutMs ? "slow" : undefined;
@@ -236,7 +238,7 @@ export class RedisLimiter implements RequestLimiter {
   }
 
   /** Reports what was admitted alone, and reads what all have. What fails may have arrived: it is not repeated. */
-  async #tellOwed(): Promise<void> {
+  async #reportOwed(): Promise<void> {
     const { clock, probeTimeoutMs } = this.#options;
     if (!this.#redis.ready) return;
     const reports = this.#debts.take().map(async ({ key, kind, name, count, endsMs }) => {
@@ -247,7 +249,7 @@ export class RedisLimiter implements RequestLimiter {
   }
 
   async #keepLeases(): Promise<void> {
-    while (await this.#pause(this.#options.leaseMs / 3)) if (!this.#away) await this.#renew();
+    while (await this.#pause(this.#options.leaseMs / 3)) if (!this.#away) await this.#renew(); // 3.
   }
 
   async #renew(): Promise<void> {

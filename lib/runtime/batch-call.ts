@@ -43,7 +43,7 @@ export class BatchCall<I, O> {
       this.#waiting.push({ item, resolve, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
-      setImmediate(() => this.#dispatch());
+      setImmediate(() => this.#dispatch()); // 1.
     });
   }
 
@@ -51,6 +51,7 @@ export class BatchCall<I, O> {
     this.#scheduled = false;
     const { maxItems, maxInFlight, weigh = () => 0, maxWeight = Infinity } = this.#options;
     while (this.#waiting.length > 0 && this.#inFlight < maxInFlight) {
+      // 2., 3.
       void this.#run(cutByWeight(this.#waiting, { maxItems, maxWeight, weigh: ({ item }) => weigh(item) }));
     }
   }

@@ -11,9 +11,9 @@ import type { MasterKeys } from "./master-keys.ts";
  *   16 bytes tag
  *   …        ciphertext of the text in UTF-8
  *
- * 1. The first master key seals; the key named in the sealed bytes opens, so that keys can be rotated.
- * 2. Version, key id and what the caller associates are bound in: a sealed secret moved to another record does not open.
- * 3. No error and no log line has a word of a secret.
+ * - The first master key seals; the key named in the sealed bytes opens, so that keys can be rotated.
+ * - Version, key id and what the caller associates are bound in: a sealed secret moved to another record does not open.
+ * - No error and no log line has a word of a secret.
  */
 
 const version = 1;

@@ -1,8 +1,8 @@
 /**
  * Runs the Flite command inside WebAssembly, with just enough of WASI preview 1 for it to write one file.
  *
- * 1. The command sees its arguments and one output file, both in memory: no real file, variable, clock or socket.
- * 2. Nothing outlives a run: the same module and arguments always give the same bytes.
+ * - The command sees its arguments and one output file, both in memory: no real file, variable, clock or socket.
+ * - Nothing outlives a run: the same module and arguments always give the same bytes.
  */
 
 const errno = { success: 0, badDescriptor: 8, noEntry: 44, illegalSeek: 70 } as const;

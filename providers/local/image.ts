@@ -1,11 +1,11 @@
 /**
  * Prompts to pictures, a stream of tasks at a time.
  *
- * 1. A request is refused when too many tasks wait for a thread; one that has begun never is.
- * 2. A request has one task with the pool at a time: the next one, while its consumer takes the one before. So requests
- *    take turns, and at most two pictures are held for one, however slow its consumer.
- * 3. After an abort or an early return nothing more is given to the pool.
- * 4. The images of one request are those of its seed, of the seed after it, and so on.
+ * - A request is refused when too many tasks wait for a thread; one that has begun never is.
+ * - A request has one task with the pool at a time: the next one, while its consumer takes the one before. So requests
+ *   take turns, and at most two pictures are held for one, however slow its consumer.
+ * - After an abort or an early return nothing more is given to the pool.
+ * - The images of one request are those of its seed, of the seed after it, and so on.
  */
 import { type PaletteColor, unrecognizedWords } from "@media-gateway/painter";
 import {

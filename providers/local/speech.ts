@@ -1,10 +1,10 @@
 /**
  * Text to PCM, a stream of segments at a time.
  *
- * 1. A request is refused when too many segments wait for a thread; a stream that has begun never is.
- * 2. A stream has one segment with the pool at a time: the next one, while its consumer reads the one before. So at most
- *    two segments of audio are held for it, however slow the consumer.
- * 3. After an abort or an early return nothing more is given to the pool.
+ * - A request is refused when too many segments wait for a thread; a stream that has begun never is.
+ * - A stream has one segment with the pool at a time: the next one, while its consumer reads the one before. So at most
+ *   two segments of audio are held for it, however slow the consumer.
+ * - After an abort or an early return nothing more is given to the pool.
  */
 import { type AttemptContext, ProviderError, type SpeechAdapter, type SpeechCall } from "../contract.ts";
 import type { Segment } from "./flite-worker.ts";

@@ -72,7 +72,7 @@ export class WorkerPool<Task, Result> {
       if (signal.aborted) return reject(abortedError(signal));
       const leave = () => {
         this.#line.delete(waiting);
-        reject(abortedError(signal));
+        reject(abortedError(signal)); // 3.
       };
       const waiting: Waiting<Task, Result> = {
         task,
@@ -103,9 +103,10 @@ export class WorkerPool<Task, Result> {
   #advance(): void {
     const { threads, maxHeavy = 1 } = this.#options;
     for (const waiting of this.#line) {
-      if (!this.#closed && this.#running >= threads) return;
-      if (!this.#closed && waiting.heavy && this.#heavyRunning >= maxHeavy) continue;
+      if (!this.#closed && this.#running >= threads) return; // 1., 2.
+      if (!this.#closed && waiting.heavy && this.#heavyRunning >= maxHeavy) continue; // 2.
       this.#line.delete(waiting);
+      // 5.
       if (this.#closed) waiting.reject(closedError());
       else void this.#run(waiting);
     }
@@ -119,8 +120,8 @@ export class WorkerPool<Task, Result> {
     let timer: NodeJS.Timeout | undefined;
     try {
       const threads = await this.#started();
-      if (this.#closed) throw closedError();
-      timer = setTimeout(() => overdue.abort(), this.#options.taskTimeoutMs);
+      if (this.#closed) throw closedError(); // 5.
+      timer = setTimeout(() => overdue.abort(), this.#options.taskTimeoutMs); // 4.
       const result = await threads.run(waiting.task, { signal: overdue.signal });
       this.#completed++;
       waiting.resolve(result);

@@ -2,9 +2,9 @@
  * Reads JSON whose images are megabytes of base64 under "b64_json". Parsing such a text as a whole costs a copy of it as
  * a string, a scan of every character and the image as a string; here an image's characters are found by its quotes.
  *
- * 1. The result is what JSON.parse gives, but with bytes in place of each string under "b64_json".
- * 2. What is not such a string, or is written with escapes, goes to JSON.parse as it stands.
- * 3. An image's characters are held as the chunks they came in until its closing quote, then decoded once.
+ * - The result is what JSON.parse gives, but with bytes in place of each string under "b64_json".
+ * - What is not such a string, or is written with escapes, goes to JSON.parse as it stands.
+ * - An image's characters are held as the chunks they came in until its closing quote, then decoded once.
  */
 import { ProviderError } from "../contract.ts";
 import { decodeBase64 } from "../upstream/base64.ts";

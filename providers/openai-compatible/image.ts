@@ -2,11 +2,11 @@
  * OpenAI's "create image" and "create image edit" as many upstreams speak them. The answer's content type decides its shape:
  * one JSON text, or events with previews before each image.
  *
- * 1. With references it is an edit, sent as a form whose parts are the references' own bytes.
- * 2. Base64 is decoded once, from the chunks that came in to one buffer of the image's size.
- * 3. A JSON text yields nothing before all of it has come and holds; events yield as they come, and the answer is whole
- *    with the last image asked for or, after one at least, where the body ends.
- * 4. What an image is says the image: its first bytes, not the answer around it.
+ * - With references it is an edit, sent as a form whose parts are the references' own bytes.
+ * - Base64 is decoded once, from the chunks that came in to one buffer of the image's size.
+ * - A JSON text yields nothing before all of it has come and holds; events yield as they come, and the answer is whole
+ *   with the last image asked for or, after one at least, where the body ends.
+ * - What an image is says the image: its first bytes, not the answer around it.
  *
  * Settings of an endpoint: `response_format`, sent as it stands in place of the output format, for upstreams that know only
  * the older parameters; `max_response_mib`, the longest answer, 96 by default.

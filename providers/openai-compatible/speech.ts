@@ -2,8 +2,8 @@
  * OpenAI's "create speech" as many upstreams speak it. The endpoint's `settings.stream` picks the answer's shape: absent, the
  * audio itself; "sse", events with base64 audio that end with the tokens used.
  *
- * 1. Audio goes on as it arrives, in the buffers that the socket filled ("sse": one buffer an event).
- * 2. The answer is whole when the body ends ("sse": with the event that says so); anything else throws.
+ * - Audio goes on as it arrives, in the buffers that the socket filled ("sse": one buffer an event).
+ * - The answer is whole when the body ends ("sse": with the event that says so); anything else throws.
  */
 import { drainBody } from "../../lib/http/read-body.ts";
 import { decodeServerSentEvents } from "../../lib/http/sse-decode.ts";

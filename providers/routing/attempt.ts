@@ -91,7 +91,7 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
   const waitsMs: number[] = [];
   for (const endpoint of candidates) {
     const stop = giveUp(options);
-    if (stop !== undefined) throw stopped(stop.reason, records);
+    if (stop !== undefined) throw stopped(stop.reason, records); // 2.
     const admission = health.admit(healthIdOf(endpoint));
     if (!admission.admitted) {
       waitsMs.push(admission.retryAfterMs);
@@ -102,8 +102,8 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
     records.push(run.record);
     onAttempt?.(run.record);
     if (run.won) return { value: run.value, endpoint, attempts: records, abort: () => controller.abort() };
-    if (!(run.error instanceof ProviderError && run.error.retryable)) break;
-    if (giveUp(options)?.reason === ErrorReason.CANCELLED) break;
+    if (!(run.error instanceof ProviderError && run.error.retryable)) break; // 1.
+    if (giveUp(options)?.reason === ErrorReason.CANCELLED) break; // 6.
   }
   throw allFailed(records, waitsMs);
 }
@@ -163,6 +163,7 @@ async function runAttempt<E extends AttemptEndpoint, T>(
   };
   try {
     const value = await firstOutput({
+      // 3., 4.
       begin: (attemptSignal) => options.attempt(endpoint, { signal: attemptSignal, onSent }),
       discard,
       controller,
@@ -173,13 +174,13 @@ async function runAttempt<E extends AttemptEndpoint, T>(
     const firstOutputMs = clock.monotonicMs() - begun.startedMonotonicMs;
     // Also of an upstream that answers before it has all of the request.
     onSent();
-    await admitted.succeeded(firstOutputMs);
+    await admitted.succeeded(firstOutputMs); // 5.
     return { won: true, value, record: { ...begun, sent, firstOutputMs, durationMs: firstOutputMs } };
   } catch (error) {
-    if (speaksForEndpoint(endpoint, error)) await admitted.failed(error);
+    if (speaksForEndpoint(endpoint, error)) await admitted.failed(error); // 5.
     return { won: false, error, record: endAttempt({ ...begun, sent }, endOf(error), clock) };
   } finally {
-    admitted.givenUp();
+    admitted.givenUp(); // 5.
   }
 }
 

@@ -46,11 +46,11 @@ export class Breaker {
   constructor({ failuresToOpen, openMs }: BreakerOptions = defaultBreakerOptions) {
     this.#openMs = openMs;
     this.#policy = circuitBreaker(handleAll, {
-      breaker: new ConsecutiveBreaker(failuresToOpen),
+      breaker: new ConsecutiveBreaker(failuresToOpen), // 1.
       halfOpenAfter: openMs,
     });
     this.#policy.onBreak(() => {
-      this.#openUntilMs = Date.now() + this.#openMs;
+      this.#openUntilMs = Date.now() + this.#openMs; // 3.
     });
   }
 
@@ -58,7 +58,7 @@ export class Breaker {
   get retryAfterMs(): number {
     if (this.#policy.state !== CircuitState.Open) return 0;
     const leftMs = Math.max(this.#openUntilMs - Date.now(), 0);
-    return this.#trialRuns ? Math.max(leftMs, trialRetryMs) : leftMs;
+    return this.#trialRuns ? Math.max(leftMs, trialRetryMs) : leftMs; // 2.
   }
 
   /** Asks for a way in. An admitted attempt must say how it ended, or the breaker waits for it for ever. */
@@ -80,7 +80,7 @@ export class Breaker {
     const once = (): boolean => {
       if (reported) return false;
       reported = true;
-      if (isTrial) this.#trialRuns = false;
+      if (isTrial) this.#trialRuns = false; // 2.
       return true;
     };
     return {

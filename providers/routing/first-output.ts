@@ -35,7 +35,7 @@ export function firstOutput<T>(options: FirstOutputOptions<T>): Promise<T> {
       reject(error);
     };
     const expire = () => lose(stop() ?? new ProviderError("timeout", "no first output in time"));
-    // Also the tie of invariant 2: rejecting what is resolved already does nothing.
+    // 2. After a win too: rejecting what is resolved already does nothing.
     const leave = () => lose(stop() ?? signal.reason);
     const timer = setTimeout(expire, timeoutMs);
     signal.addEventListener("abort", leave, { once: true });
@@ -44,11 +44,12 @@ export function firstOutput<T>(options: FirstOutputOptions<T>): Promise<T> {
     begun.then(
       (value) => {
         clearTimeout(timer);
+        // 1.
         if (lost) discard(value, options);
         else resolve(value);
       },
       (error: unknown) => {
-        if (!lost) lose(error);
+        if (!lost) lose(error); // 1.
       },
     );
   });

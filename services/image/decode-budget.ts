@@ -60,8 +60,8 @@ export class DecodeBudget {
   constructor({ maxBytes = 2 * maxDecodedBytes, maxJobs = defaultJobs }: DecodeBudgetOptions = {}) {
     this.#freeBytes = maxBytes;
     this.#freeJobs = maxJobs;
-    this.#keyBytes = maxBytes / 2;
-    this.#keyJobs = Math.max(1, maxJobs - 1);
+    this.#keyBytes = maxBytes / 2; // 1.
+    this.#keyJobs = Math.max(1, maxJobs - 1); // 1.
   }
 
   /** The room of one key. */
@@ -71,13 +71,13 @@ export class DecodeBudget {
 
   async #run<T>(key: string, bytes: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    const taken = Math.min(bytes, this.#keyBytes);
+    const taken = Math.min(bytes, this.#keyBytes); // 3.
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
       await this.#room(key, taken, aborted);
-      return await Promise.race([aborted, this.#occupy(key, taken, work)]);
+      return await Promise.race([aborted, this.#occupy(key, taken, work)]); // 4.
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
@@ -137,8 +137,8 @@ export class DecodeBudget {
     for (const [key, queue] of this.#waiting) {
       const [job] = queue;
       const use = this.#running.get(key) ?? { bytes: 0, jobs: 0 };
-      if (job === undefined || use.jobs >= this.#keyJobs || use.bytes + job.bytes > this.#keyBytes) continue;
-      if (this.#freeJobs === 0 || job.bytes > this.#freeBytes) return false;
+      if (job === undefined || use.jobs >= this.#keyJobs || use.bytes + job.bytes > this.#keyBytes) continue; // 2.
+      if (this.#freeJobs === 0 || job.bytes > this.#freeBytes) return false; // 2.
       this.#freeJobs--;
       this.#freeBytes -= job.bytes;
       this.#running.set(key, { bytes: use.bytes + job.bytes, jobs: use.jobs + 1 });

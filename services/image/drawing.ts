@@ -65,6 +65,7 @@ export async function beginDrawing(
   const answer = await adapter.generate(plan.call, { signal, onSent, connection });
   const rest = deliverable(answer, plan, room, signal);
   const first = rest.next();
+  // 1.
   if (plan.call.stream) await firstOrSilence(first, startByMs - clock.monotonicMs());
   else await first;
   return {
@@ -109,7 +110,7 @@ class Pushed<T> implements AsyncIterator<T, undefined> {
 
   next(): Promise<IteratorResult<T, undefined>> {
     const first = this.#first;
-    this.#first = undefined;
+    this.#first = undefined; // 3.
     return first ?? this.#rest.next();
   }
 
@@ -177,7 +178,7 @@ async function finalImage(
   room: DecodeRoom,
   signal: AbortSignal,
 ): Promise<ImageOutput> {
-  const type = sniffImageType(bytes);
+  const type = sniffImageType(bytes); // 2.
   if (type === undefined) throw new ProviderError("bad_answer", "The answer is no image.");
   const { background } = call;
   const final = await transcodeImage(bytes, type, format, { compression, background, room, signal });

@@ -105,7 +105,7 @@ export function generate(
       model: request.model,
       timeoutMs: limits.timeoutMs,
       ownKeySlugs: ownKeySlugsOf(offers, (slug) => providers.takesOwnKeys(slug)),
-      candidates: (ownKeys) => candidatesFor(request, dependencies, ownKeys),
+      candidates: (ownKeys) => candidatesFor(request, dependencies, ownKeys), // 1.
       hold: (candidates) =>
         mostToHold(candidates, (candidate) => mostCostOf(candidate, request), paid.byokFeePercent),
       answer: (candidates, generation) =>
@@ -142,7 +142,7 @@ async function draw(work: Work): Promise<void> {
       ignoredParameters,
       unrecognizedPromptWords,
     });
-    while (await handOutNext(winner, outputs, delivered, generation));
+    while (await handOutNext(winner, outputs, delivered, generation)); // 5.
     if (!winner.failedByItself) winner.recordSpeed(delivered.count);
   } finally {
     outputs.return?.().catch(() => undefined);
@@ -152,8 +152,8 @@ async function draw(work: Work): Promise<void> {
 async function begin({ request, candidates, generation, dependencies, record }: Work) {
   const { health, clock, limits } = dependencies;
   const { signal } = generation.deadline;
-  const startByMs = clock.monotonicMs() + (limits.longestSilenceMs ?? defaultLongestSilenceMs);
-  const references = await loadRequestImages(request, dependencies.loadReferences, signal);
+  const startByMs = clock.monotonicMs() + (limits.longestSilenceMs ?? defaultLongestSilenceMs); // 2.
+  const references = await loadRequestImages(request, dependencies.loadReferences, signal); // 1.
   return await winningAttempt<ImageEndpoint, Drawing>({
     generation,
     record,
@@ -178,7 +178,7 @@ async function handOutNext(
   try {
     output = await winner.next(outputs);
   } catch (thrown) {
-    if (delivered.count > 0 && winner.failedByItself) return false;
+    if (delivered.count > 0 && winner.failedByItself) return false; // 3.
     throw thrown;
   }
   if (output === undefined) return false;
@@ -188,7 +188,7 @@ async function handOutNext(
   }
   const { bytes, mediaType } = output;
   const held = await delivered.held(bytes);
-  await give({ kind: "image_start", ...held, mediaType, sizeBytes: bytes.length });
+  await give({ kind: "image_start", ...held, mediaType, sizeBytes: bytes.length }); // 4.
   for (let start = 0; start < bytes.length; start += maxImageDataBytes) {
     await give({ kind: "image_data", bytes: bytes.subarray(start, start + maxImageDataBytes) });
   }

@@ -83,7 +83,7 @@ const tooLargeTogether: Issue = {
 
 const fetchProblems: Readonly<Record<Exclude<GuardedFetchErrorKind, "aborted">, string>> = {
   url: "is not an http or https URL without credentials",
-  address: "could not be fetched",
+  address: "could not be fetched", // 6.
   too_large: tooLarge,
   timeout: "could not be fetched in time",
   failed: "could not be fetched",
@@ -99,11 +99,11 @@ export async function loadReferences(
   dependencies: ReferenceDependencies,
   signal: AbortSignal,
 ): Promise<ReferenceImage[]> {
-  refuse(findFaults(sources));
+  refuse(findFaults(sources)); // 1.
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
   const share = dependencies.budget.open([{ name: holder.key, weight: keyWeight }]);
-  holder.life.whenOver(share.release);
+  holder.life.whenOver(share.release); // 5.
   try {
     const contents = await fetchAll(sources, share, dependencies, ended).catch((thrown: unknown) => {
       share.release();
@@ -114,7 +114,7 @@ export async function loadReferences(
   } catch (thrown) {
     throw signal.aborted ? endedByCaller(signal) : thrown;
   } finally {
-    stop.abort();
+    stop.abort(); // 3.
   }
 }
 
@@ -153,7 +153,7 @@ async function fetchAll(
   const deadline = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([ended, deadline]);
   const take = async (bytes: number) => {
-    roomBytes -= bytes;
+    roomBytes -= bytes; // 2.
     if (roomBytes < 0) return false;
     const ahead = Math.min(takenAhead, bytes);
     takenAhead -= ahead;
@@ -174,7 +174,7 @@ async function fetchAll(
         if (deadline.aborted && share.waited) throw noRoom(thrown);
         throw refused(path, problemOf(thrown, deadline), thrown);
       });
-      contents[index] = { path, bytes: content.bytes };
+      contents[index] = { path, bytes: content.bytes }; // 4.
     }
   };
   await Promise.all(Array.from({ length: fetchesAtOnce }, fetchNext));
@@ -227,6 +227,7 @@ async function checkAll(
   return await Promise.all(
     found.map(async ({ path, reference }) => {
       await decodeReference(reference, room, ended, onWork).catch((thrown: unknown) => {
+        // 4.
         throw asRefusal(path, thrown);
       });
       return { bytes: reference.bytes, mediaType: reference.mediaType };

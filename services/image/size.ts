@@ -1,13 +1,13 @@
 /**
  * The size rules of the public interface, as pure functions.
  *
- * 1. A request is checked against itself first (readSize): what contradicts itself is refused whatever the model.
- * 2. A pixel size is authoritative: an endpoint makes exactly it or refuses (resolveSize).
- * 3. An aspect ratio and a tier are wishes: an endpoint takes the nearest of each that it offers, on a log scale, the
- *    first of its list where two are equally near. The pixels of a tier are the endpoint's own: on a grid the usual ones
- *    of the ratio where there are such (usual-sizes.ts), else even ones derived from the tier's area.
- * 4. Where neither is asked for the endpoint decides, if it can, else its default holds. `auto` beside a tier is 1:1 or
- *    what is nearest to it.
+ * - A request is checked against itself first (readSize): what contradicts itself is refused whatever the model.
+ * - A pixel size is authoritative: an endpoint makes exactly it or refuses (resolveSize).
+ * - An aspect ratio and a tier are wishes: an endpoint takes the nearest of each that it offers, on a log scale, the
+ *   first of its list where two are equally near. The pixels of a tier are the endpoint's own: on a grid the usual ones
+ *   of the ratio where there are such (usual-sizes.ts), else even ones derived from the tier's area.
+ * - Where neither is asked for the endpoint decides, if it can, else its default holds. `auto` beside a tier is 1:1 or
+ *   what is nearest to it.
  */
 import type { Issue } from "../../lib/runtime/domain-error.ts";
 import {

@@ -116,6 +116,7 @@ async function speak(speaking: Speaking): Promise<void> {
   const { request, candidates, generation, dependencies, delivered, record } = speaking;
   const { limits, health, clock } = dependencies;
   const winner = await winningAttempt<SpeechEndpoint, Voice>({
+    // 1.
     generation,
     record,
     candidates,
@@ -157,7 +158,7 @@ async function handOut(
   for (let start = 0; start < audio.length; start += maxFrameBytes) {
     const bytes = audio.subarray(start, start + maxFrameBytes);
     delivered.handedOut(bytes);
-    if (endpoint.cancel !== "free" && delivered.isPricedAt(endpoint)) deadline.outcomeKnown();
+    if (endpoint.cancel !== "free" && delivered.isPricedAt(endpoint)) deadline.outcomeKnown(); // 2.
     await give({ kind: "audio", bytes });
   }
 }

@@ -117,14 +117,14 @@ async function* encodeStream(
       if (next.done) break;
       sourceEnded = false;
       for (const encoded of stream.write(next.value)) {
-        if (encoded.length > 0) yield encoded;
+        if (encoded.length > 0) yield encoded; // 1.
         if (stream.turnIsOver()) await nextTurn();
       }
     }
-    const last = stream.finish();
+    const last = stream.finish(); // 3.
     if (last.length > 0) yield last;
   } finally {
-    if (stream?.failed === false) encoders.give(stream.encoder);
+    if (stream?.failed === false) encoders.give(stream.encoder); // 4.
     if (!sourceEnded) await source.return?.();
   }
 }
@@ -150,7 +150,7 @@ class EncoderStream {
 
   /** Encodes a chunk slice by slice; a slice may give no bytes yet. */
   *write(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
-    const bytes = this.#carried.length === 0 ? chunk : Buffer.concat([this.#carried, chunk]);
+    const bytes = this.#carried.length === 0 ? chunk : Buffer.concat([this.#carried, chunk]); // 2.
     const wholeBytes = bytes.length - (bytes.length % this.#frameBytes);
     this.#carried = bytes.slice(wholeBytes);
     for (let start = 0; start < wholeBytes; start += this.#sliceBytes) {

@@ -21,18 +21,19 @@ const menderKey = -2;
 export async function shareDays(transaction: UsageTransaction, days: Iterable<string>): Promise<void> {
   const keys = [...new Set(days)].map(dayNumber).sort((a, b) => a - b);
   await sql`SELECT pg_advisory_xact_lock_shared(${lockClass}, key)
-    FROM unnest(${[horizonKey, ...keys]}::int[]) AS key`.execute(transaction);
+    FROM unnest(${[horizonKey, ...keys]}::int[]) AS key`.execute(transaction); // 1., 3.
 }
 
 /** Claims a day for mending its roll-up, and shares the horizon. */
 export async function claimDay(transaction: UsageTransaction, day: string): Promise<void> {
-  await sql`SELECT pg_advisory_xact_lock_shared(${lockClass}, ${horizonKey})`.execute(transaction);
+  await sql`SELECT pg_advisory_xact_lock_shared(${lockClass}, ${horizonKey})`.execute(transaction); // 1.
   for (const key of [menderKey, dayNumber(day)]) {
+    // 2., 3.
     await sql`SELECT pg_advisory_xact_lock(${lockClass}, ${key})`.execute(transaction);
   }
 }
 
 /** Claims the horizon, to move it. */
 export async function claimHorizon(transaction: UsageTransaction): Promise<void> {
-  await sql`SELECT pg_advisory_xact_lock(${lockClass}, ${horizonKey})`.execute(transaction);
+  await sql`SELECT pg_advisory_xact_lock(${lockClass}, ${horizonKey})`.execute(transaction); // 1.
 }

@@ -32,15 +32,15 @@ export async function rebuildDay(
 ): Promise<RebuiltDay> {
   const compared = await database
     .transaction()
-    .setIsolationLevel("repeatable read")
+    .setIsolationLevel("repeatable read") // 1.
     .setAccessMode("read only")
     .execute((transaction) => ifComplete(transaction, day, firstDay, countDifferences));
-  if (dryRun || compared.differingCells === 0) return compared;
+  if (dryRun || compared.differingCells === 0) return compared; // 2.
   return database
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      await claimDay(transaction, day);
+      await claimDay(transaction, day); // 2.
       return ifComplete(transaction, day, firstDay, mendDifferences);
     });
 }
@@ -52,6 +52,7 @@ async function ifComplete(
   work: (transaction: UsageTransaction, day: string) => Promise<number>,
 ): Promise<RebuiltDay> {
   if (day < firstDay || day < (await keptFrom(transaction)))
+    // 3.
     return { day, complete: false, differingCells: 0 };
   await sql`SELECT set_config('statement_timeout', ${String(compareTimeoutMs)}, true)`.execute(transaction);
   return { day, complete: true, differingCells: await work(transaction, day) };

@@ -36,10 +36,10 @@ export async function recordEvents(
   }
   if (highest.size === 0) return refused;
   const writer = new RowWriter();
-  const batch = [...highest.values()].map((event) => writer.toRowRecord(event)).sort(byEventId);
+  const batch = [...highest.values()].map((event) => writer.toRowRecord(event)).sort(byEventId); // 4.
   const late = await database
     .transaction()
-    .setIsolationLevel("read committed")
+    .setIsolationLevel("read committed") // 2.
     .execute((transaction) => recordBatch(transaction, batch, signal));
   return [...refused, ...late];
 }
@@ -62,7 +62,7 @@ async function recordBatch(
     batch.map(({ row }) => row.day),
   );
   const from = await keptFrom(transaction);
-  const kept = batch.filter(({ row }) => row.day >= from);
+  const kept = batch.filter(({ row }) => row.day >= from); // 5.
   signal.throwIfAborted();
   const inserted = await insertRecords(transaction, kept);
   const rollUp = new RollUp();
@@ -96,7 +96,7 @@ async function insertRecords(
     INSERT INTO record (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
       prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, event)
     SELECT ${columns} FROM ${unnested(batch)}
-    ON CONFLICT (event_id) DO NOTHING RETURNING event_id`.execute(transaction);
+    ON CONFLICT (event_id) DO NOTHING RETURNING event_id`.execute(transaction); // 1.
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
@@ -107,7 +107,7 @@ async function replaceRecords(
   rollUp: RollUp,
 ): Promise<void> {
   if (rivals.length === 0) return;
-  const standing = await lockRecords(transaction, rivals);
+  const standing = await lockRecords(transaction, rivals); // 2.
   if (standing.size !== rivals.length) throw new Error("a record was pruned while its event came again");
   const replacing = rivals.filter(({ row }) => row.revision > (standing.get(row.event_id)?.revision ?? 0));
   if (replacing.length === 0) return;
@@ -116,7 +116,7 @@ async function replaceRecords(
     transaction,
     replaced.map(({ day }) => day),
   );
-  for (const row of replaced) rollUp.subtract(row);
+  for (const row of replaced) rollUp.subtract(row); // 3.
   for (const { row } of replacing) rollUp.add(row);
   await sql`
     UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, prompt_tokens,

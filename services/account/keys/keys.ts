@@ -100,7 +100,7 @@ export async function insertKey(
   { secret = generateApiKey(), rateBucket }: { readonly secret?: string; readonly rateBucket?: string } = {},
 ): Promise<CreatedKey> {
   await checkCount(transaction, accountId);
-  const hash = hashApiKey(secret);
+  const hash = hashApiKey(secret); // 1.
   const row = await transaction
     .insertInto("api_key")
     .values({
@@ -183,9 +183,9 @@ export function updateKey(
 ): Promise<ApiKeyRow> {
   return database.transaction().execute(async (transaction) => {
     await lockKeyEndings(transaction, accountId);
-    const key = await lockKey(transaction, accountId, hash);
+    const key = await lockKey(transaction, accountId, hash); // 4.
     checkChange(key, change);
-    if (endsEarlier(key, change)) await checkNotLast(transaction, key);
+    if (endsEarlier(key, change)) await checkNotLast(transaction, key); // 5.
     const values = {
       name: change.name,
       disabled: change.disabled,
@@ -219,7 +219,7 @@ export async function lockKey(
   hash: string,
 ): Promise<LockedKey> {
   const { member_id } = await getKey(transaction, accountId, hash);
-  const member_is_active = member_id === null || (await lockActiveMember(transaction, accountId, member_id));
+  const member_is_active = member_id === null || (await lockActiveMember(transaction, accountId, member_id)); // 3.
   const row = await transaction
     .selectFrom("api_key")
     .selectAll()
@@ -246,6 +246,7 @@ function checkChange(key: LockedKey, change: KeyChange): void {
   const isLater =
     expiresAt === null || (expiresAt !== undefined && expiresAt > (key.expires_at ?? expiresAt));
   if (key.replaced_by !== null && isLater) {
+    // 4.
     issues.push({ path: "expires_at", message: "the key was replaced and can't work longer" });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
@@ -263,10 +264,10 @@ function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclu
 export function deleteKey(database: AccountDatabase, accountId: string, hash: string): Promise<void> {
   return database.transaction().execute(async (transaction) => {
     await lockKeyEndings(transaction, accountId);
-    await checkNotLast(transaction, await lockKey(transaction, accountId, hash));
+    await checkNotLast(transaction, await lockKey(transaction, accountId, hash)); // 5.
     await transaction
       .updateTable("api_key")
-      .set({ deleted_at: sql<Date>`now()` })
+      .set({ deleted_at: sql<Date>`now()` }) // 2.
       .where("hash", "=", hash)
       .execute();
   });

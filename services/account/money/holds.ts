@@ -59,6 +59,7 @@ export async function reserveCredit(
   requests: readonly HoldRequest[],
   graceMs: number,
 ): Promise<readonly HoldDecision[]> {
+  // 1., 2., 3.
   const { rows } = await sql<{ decisions: HoldDecision[] }>`SELECT reserve(
     ${requests.map(({ generationId }) => generationId)},
     ${requests.map(({ accountId }) => accountId)},
@@ -73,6 +74,7 @@ export async function reserveCredit(
 
 /** Gives holds back in one statement; ids never heard of are remembered as released. */
 export async function releaseHolds(database: AccountDatabase, holds: readonly HoldName[]): Promise<void> {
+  // 1., 3.
   await sql`SELECT release(
     ${holds.map(({ generationId }) => generationId)},
     ${holds.map(({ accountId }) => accountId)})`.execute(database);

@@ -42,13 +42,13 @@ export async function grantCredit(
       amount_nano_usd: amountNanoUsd,
       grant_id: grantId,
     })
-    .onConflict((conflict) => conflict.column("grant_id").where("grant_id", "is not", null).doNothing())
+    .onConflict((conflict) => conflict.column("grant_id").where("grant_id", "is not", null).doNothing()) // 2.
     .returning("id")
     .executeTakeFirst();
   if (entry === undefined) return { balanceNanoUsd: account.balance_nano_usd, applied: false };
   const { balance_nano_usd: balanceNanoUsd } = await transaction
     .updateTable("account")
-    .set({ granted_nano_usd: sql<bigint>`granted_nano_usd + ${amountNanoUsd}` })
+    .set({ granted_nano_usd: sql<bigint>`granted_nano_usd + ${amountNanoUsd}` }) // 1.
     .where("id", "=", accountId)
     .returning("balance_nano_usd")
     .executeTakeFirstOrThrow();

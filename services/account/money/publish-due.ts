@@ -52,13 +52,14 @@ const retryMs = 5000;
  */
 export async function publishDue(options: PublishDueOptions, signal: AbortSignal): Promise<boolean> {
   const { bus, log, batchSize = defaultBatchSize, sendTimeoutMs = defaultSendTimeoutMs } = options;
-  const rows = await claim(options, batchSize);
+  const rows = await claim(options, batchSize); // 2.
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(sendTimeoutMs)]);
   const messages = rows.map(({ account_id, event }) => ({ key: account_id, value: event }));
+  // 1.
   const outcomes = await sendAll({ bus, topic: generationEventsTopic, log }, messages, timeout);
   const unsent = rows.filter((row, index) => !isDone(options, row, outcomes[index]));
   if (unsent.length > 0) {
-    await putBack(options, unsent);
+    await putBack(options, unsent); // 3.
     throw outcomes[rows.indexOf(unsent[0] as DueRow)];
   }
   return rows.length === batchSize;
@@ -76,6 +77,7 @@ function isDone({ counters, log }: PublishDueOptions, { id, state }: DueRow, fai
 
 async function claim(options: PublishDueOptions, batchSize: number): Promise<readonly DueRow[]> {
   const { database, holdGraceMs, unseenGraceMs } = options;
+  // 3.
   const { rows } = await sql<DueRow>`
     WITH due AS (
       SELECT id, CASE state WHEN 'open' THEN ${holdGraceMs}::float ELSE ${unseenGraceMs}::float END AS first_ms

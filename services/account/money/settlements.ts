@@ -54,7 +54,7 @@ export function settleConsumed(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
 ): Promise<readonly SettlementOutcome[]> {
-  return settle(options, events, true);
+  return settle(options, events, true); // 2.
 }
 
 interface SettlementRow {
@@ -69,6 +69,7 @@ async function settle(
   consumed: boolean,
 ): Promise<readonly SettlementOutcome[]> {
   if (events.length === 0) return [];
+  // 1., 3., 4.
   const { rows } = await sql<SettlementRow>`SELECT outcome, over_run, late FROM settle(
     ${events.map(({ eventId }) => eventId)},
     ${events.map(({ accountId }) => accountId)},

@@ -51,7 +51,7 @@ const resealBatchSize = 200;
 type Bound = Pick<ProviderKeyRow, "id" | "account_id" | "provider_slug">;
 
 function boundTo({ id, account_id, provider_slug }: Bound): readonly string[] {
-  return ["provider_key", account_id, id, provider_slug];
+  return ["provider_key", account_id, id, provider_slug]; // 1.
 }
 
 /** Stores a provider key. Throws `count_limit_reached` when there is one for the provider. */
@@ -64,6 +64,7 @@ export async function createProviderKey(
   const row = await database
     .insertInto("provider_key")
     .values({ ...bound, name, disabled, ...sealed(sealer, bound, secret) })
+    // 2.
     .onConflict((conflict) =>
       conflict.columns(["account_id", "provider_slug"]).where("deleted_at", "is", null).doNothing(),
     )
@@ -145,7 +146,7 @@ export async function deleteProviderKey(
 ): Promise<void> {
   const deleted = await database
     .updateTable("provider_key")
-    .set({ sealed: null, deleted_at: sql<Date>`now()` })
+    .set({ sealed: null, deleted_at: sql<Date>`now()` }) // 3.
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .where("deleted_at", "is", null)

@@ -85,10 +85,12 @@ async function claimQueues(
   transaction: DestinationTransaction,
   { limits, healthy, failing }: ClaimOptions,
 ): Promise<readonly ClaimedQueue[]> {
+  // 3.
   const due = (fails: boolean, limit: number) => sql`
     SELECT destination_id FROM lane
     WHERE enabled AND paused_at IS NULL AND due_at <= now() AND (failures > 0 OR is_slow) = ${fails}
     ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`;
+  // 1.
   const { rows } = await sql<ClaimedQueue>`
     WITH healthy AS (${due(false, healthy)}), failing AS (${due(true, failing)}),
       due AS (SELECT destination_id FROM healthy UNION ALL SELECT destination_id FROM failing)
@@ -138,6 +140,7 @@ async function formBatches(
   const mostEvents = queues.map(({ type, max_events }) =>
     Math.min(maxBatchEvents(type), max_events ?? Infinity),
   );
+  // 2.
   const rows = await pickEvents(transaction, queues, mostEvents, limits);
   const waiting = Map.groupBy(rows, ({ destination_id }) => destination_id);
   const batches = queues.flatMap((queue, index) => {

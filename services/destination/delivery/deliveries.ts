@@ -95,7 +95,7 @@ class RunningDeliveries implements Deliveries {
     this.#stopping.abort();
     this.#wakeUp.wake();
     await this.#running;
-    await Promise.all(this.#underWay.keys());
+    await Promise.all(this.#underWay.keys()); // 3.
   }
 
   async #run(): Promise<void> {
@@ -122,7 +122,7 @@ class RunningDeliveries implements Deliveries {
   async #claim(): Promise<number> {
     const { database, limits, maxBatchEvents } = this.#options;
     const failingNow = [...this.#underWay.values()].filter(Boolean).length;
-    const failing = limits.maxFailingInFlight - failingNow;
+    const failing = limits.maxFailingInFlight - failingNow; // 1.
     const healthy = limits.maxHealthyInFlight - (this.#underWay.size - failingNow);
     const claim = await claimBatches({ database, limits, healthy, failing, maxBatchEvents });
     for (const batch of claim.batches) this.#start(batch);
@@ -139,7 +139,7 @@ class RunningDeliveries implements Deliveries {
 
   async #deliver(batch: ClaimedBatch): Promise<void> {
     const { attempter, limits, log, random } = this.#options;
-    const { isTaken, status, cause, retryAfterMs, latencyMs } = await attempter.deliver(batch);
+    const { isTaken, status, cause, retryAfterMs, latencyMs } = await attempter.deliver(batch); // 2.
     const failures = batch.failures + 1;
     const report: AttemptReport = {
       destinationId: batch.destination_id,
@@ -159,7 +159,7 @@ class RunningDeliveries implements Deliveries {
     };
     this.#count(report);
     try {
-      this.#log(report, await this.#reports.call(report));
+      this.#log(report, await this.#reports.call(report)); // 2.
     } catch (thrown) {
       this.repeated += 1;
       log.warn({ err: thrown, destination_id: batch.destination_id }, "a delivery could not be noted");

@@ -96,13 +96,13 @@ async function dispatchBatch(
   events: readonly GenerationEvent[],
   signal: AbortSignal,
 ): Promise<number> {
-  const fresh = await rememberEvents(transaction, events);
+  const fresh = await rememberEvents(transaction, events); // 1., 5.
   signal.throwIfAborted();
-  const takers = await lockTakers(transaction, fresh);
+  const takers = await lockTakers(transaction, fresh); // 3., 4., 5.
   signal.throwIfAborted();
   const queued = fresh.flatMap((event) => queuedOf(event, takers.get(event.accountId) ?? []));
   const destinationIds = [...takers.values()].flat().map(({ id }) => id);
-  await dropReplaced(transaction, fresh, destinationIds);
+  await dropReplaced(transaction, fresh, destinationIds); // 2.
   if (queued.length > 0) {
     await insertPending(transaction, queued);
     await markDue(transaction, [...new Set(queued.map(({ destinationId }) => destinationId))]);
@@ -197,7 +197,7 @@ class Parts {
     const key = `${mask} ${event.eventId}`;
     let place = this.#places.get(key);
     if (place === undefined) {
-      const bytes = toBinary(GenerationEventSchema, redact(event, mask));
+      const bytes = toBinary(GenerationEventSchema, redact(event, mask)); // 6.
       place = { first: this.#total + 1, count: bytes.length };
       this.#bytes.push(bytes);
       this.#total += bytes.length;

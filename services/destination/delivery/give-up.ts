@@ -45,7 +45,7 @@ export async function giveUpStep(
   return givenUp;
 }
 
-const isFree = sql<boolean>`(lease_id IS NULL OR due_at <= now())`;
+const isFree = sql<boolean>`(lease_id IS NULL OR due_at <= now())`; // 2.
 
 function horizon({ giveUpAfterMs }: GiveUpLimits) {
   return sql<Date>`now() - make_interval(secs => ${giveUpAfterMs / 1000})`;
@@ -73,7 +73,7 @@ async function giveUpQueue(
   const { numAffectedRows = 0n } = await sql`DELETE FROM pending
     WHERE destination_id = ${destinationId} AND position <= ${last}`.execute(transaction);
   const eventCount = Number(numAffectedRows);
-  await logDead(transaction, { destinationId, queue, eventCount, limits });
+  await logDead(transaction, { destinationId, queue, eventCount, limits }); // 3.
   return eventCount;
 }
 
@@ -86,7 +86,7 @@ async function lastTooOld(
 ): Promise<bigint | undefined> {
   const tooOld = sql<boolean>`destination_id = ${destinationId} AND queued_at < ${horizon(limits)}`;
   const { rows } =
-    batch_through === null
+    batch_through === null // 1.
       ? await sql<{ last: bigint | null }>`SELECT max(position) AS last FROM (
           SELECT position FROM pending WHERE ${tooOld} ORDER BY position LIMIT ${maxEvents}) AS part`.execute(
           transaction,

@@ -57,9 +57,9 @@ export async function keepReports(
   reports: readonly AttemptReport[],
 ): Promise<readonly ReportOutcome[]> {
   return database.transaction().execute(async (transaction) => {
-    const held = await lockHeld(transaction, reports);
+    const held = await lockHeld(transaction, reports); // 1., 3.
     const kept = reports.filter(({ destinationId }) => held.has(destinationId));
-    const paused = kept.length === 0 ? new Set() : await advanceQueues(transaction, kept, limits);
+    const paused = kept.length === 0 ? new Set() : await advanceQueues(transaction, kept, limits); // 2.
     return reports.map(({ destinationId }) => {
       if (!held.has(destinationId)) return "overtaken";
       return paused.has(destinationId) ? "paused" : "kept";

@@ -79,7 +79,7 @@ export async function createDestination(
   const { id, account_id, type } = fields;
   return database.transaction().execute(async (transaction) => {
     const name = JSON.stringify([lockClass, account_id, type]);
-    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(transaction);
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(transaction); // 1.
     const { rows } = await sql<{ count: bigint }>`SELECT count(*) FROM destination
       WHERE account_id = ${account_id} AND type = ${type} AND deleted_at IS NULL`.execute(transaction);
     if ((rows[0]?.count ?? 0n) >= maxDestinationsOfType) {
@@ -90,7 +90,7 @@ export async function createDestination(
       .insertInto("destination")
       .values({ ...fields, filter_rules: toJson(filter_rules) })
       .execute();
-    await transaction.insertInto("lane").values({ destination_id: id, account_id, enabled }).execute();
+    await transaction.insertInto("lane").values({ destination_id: id, account_id, enabled }).execute(); // 3.
     return getDestination(transaction, { id, accountId: account_id });
   });
 }
@@ -171,7 +171,7 @@ export async function changeDestination(
         updated_at: sql<Date>`now()`,
       })
       .where("id", "=", id)
-      .where("version", "=", version)
+      .where("version", "=", version) // 2.
       .where("deleted_at", "is", null)
       .returning("account_id")
       .executeTakeFirst();
@@ -223,14 +223,14 @@ export async function deleteDestination(
   await database.transaction().execute(async (transaction) => {
     const deleted = await transaction
       .updateTable("destination")
-      .set({ sealed: null, deleted_at: sql<Date>`now()` })
+      .set({ sealed: null, deleted_at: sql<Date>`now()` }) // 4.
       .where("id", "=", id)
       .where("account_id", "=", accountId)
       .where("deleted_at", "is", null)
       .returning("id")
       .executeTakeFirst();
     if (deleted === undefined) throw unknownDestination();
-    await transaction.deleteFrom("lane").where("destination_id", "=", id).execute();
+    await transaction.deleteFrom("lane").where("destination_id", "=", id).execute(); // 3.
   });
 }
 

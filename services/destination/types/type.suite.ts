@@ -198,6 +198,7 @@ function describeSettings<C>(trial: Trial<C>): void {
 function describeSending<C>(trial: Trial<C>): void {
   const { type } = trial;
 
+  // contract.ts, 1.
   test("one attempt is one request, and says every event with its revision", async () => {
     const receipts: unknown[] = [];
     const requests = await trial.requestsOf(async () => receipts.push(await trial.deliver()));
@@ -211,6 +212,7 @@ function describeSending<C>(trial: Trial<C>): void {
     ]);
   });
 
+  // contract.ts, 4.
   test("the same batch has the same body and the same delivery id, each time", async () => {
     const requests = await trial.requestsOf(async () => {
       await trial.deliver();
@@ -233,6 +235,7 @@ function describeSending<C>(trial: Trial<C>): void {
     expect((await trial.stage.read(request)).events).toEqual([]);
   });
 
+  // contract.ts, 2.
   test("a test fails as an attempt does", async () => {
     trial.stage.receiver.next({ kind: "answer", status: 401 });
     const config = trial.configAt(trial.stage.receiver.baseUrl);
@@ -377,6 +380,7 @@ function describeConnections<C>(trial: Trial<C>): void {
     expect((await deliveryErrorOf(trial.deliver({ baseUrl: plain }))).message).toContain("speaks no TLS");
   });
 
+  // contract.ts, 3.
   test("a private address is not called, by number or by name", async () => {
     const { port } = trial.stage.receiver;
     const lookup: LookupFunction = (_name, options, callback) => {

@@ -2,9 +2,9 @@
  * What a span says of a generation. Names of the GenAI conventions of OpenTelemetry where there is one, else our own
  * under `media.`; USD is `gen_ai.usage.cost`, which receivers know though the conventions do not.
  *
- * 1. What an event does not know, or may not disclose, has no attribute.
- * 2. An integer is a number, and beyond 2^53 its decimal digits.
- * 3. The order is fixed, so that the same event gives the same bytes.
+ * - What an event does not know, or may not disclose, has no attribute.
+ * - An integer is a number, and beyond 2^53 its decimal digits.
+ * - The order is fixed, so that the same event gives the same bytes.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type {

@@ -1,9 +1,9 @@
 /**
  * Amazon's own client as the one who writes and signs a request, and sends nothing.
  *
- * 1. The signed request is handed back; the way to receivers sends it, so that addresses are checked and one call is one
- *    request.
- * 2. Nothing of the process's own environment or files reaches the client: neither credentials nor addresses.
+ * - The signed request is handed back; the way to receivers sends it, so that addresses are checked and one call is one
+ *   request.
+ * - Nothing of the process's own environment or files reaches the client: neither credentials nor addresses.
  */
 import { Readable } from "node:stream";
 import { PutObjectCommand, S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";

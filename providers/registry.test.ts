@@ -128,7 +128,7 @@ test("every provider that has a folder is built in, once, under its folder's nam
   expect(builtInProviders.map(({ slug }) => slug).sort()).toEqual(folders.sort());
 });
 
-test("the list of providers is told without loading what any of them runs on", async () => {
+test("the list of providers is known without loading what any of them runs on", async () => {
   const list = new URL("manifests.ts", import.meta.url).href;
   const script = `
     import { registerHooks } from "node:module";
@@ -137,8 +137,8 @@ test("the list of providers is told without loading what any of them runs on", a
     const { ownKeySlugs } = await import("${list}");
     console.log(JSON.stringify({ ownKeySlugs, loaded }));`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
-  const { ownKeySlugs: told, loaded } = JSON.parse(stdout) as { ownKeySlugs: string[]; loaded: string[] };
-  expect(told).toEqual(ownKeySlugs);
+  const { ownKeySlugs: listed, loaded } = JSON.parse(stdout) as { ownKeySlugs: string[]; loaded: string[] };
+  expect(listed).toEqual(ownKeySlugs);
   const folders = builtInProviders.map(({ slug }) => new URL(`${slug}/index.ts`, import.meta.url).href);
   expect(loaded.sort()).toEqual([list, ...folders].sort());
 });

@@ -36,13 +36,13 @@ test("refusals are counted by reason, from nought on, and pass through with all 
   expect(await count()).toEqual([1, 1]);
 });
 
-test("a Redis that is away is told of, and nothing where there is none", async () => {
+test("a Redis that is away is exported, and nothing where there is none", async () => {
   const config = { RATE_LIMIT_PER_MINUTE: 10, MAX_INFLIGHT_PER_KEY: 10 };
   const away = await openRequestLimiter({ ...config, REDIS_URL: "redis://127.0.0.1:9" }, silentLog);
   onTestFinished(() => away.close());
   const local = await openRequestLimiter({ ...config, REDIS_URL: undefined }, silentLog);
-  const told = async (limiter: RequestLimiter) =>
+  const exported = async (limiter: RequestLimiter) =>
     (await measured(limiter).read()).filter(({ name }) => name === "media_gateway_redis_away");
-  expect((await told(away)).map(({ value }) => value)).toEqual([1]);
-  expect(await told(local)).toEqual([]);
+  expect((await exported(away)).map(({ value }) => value)).toEqual([1]);
+  expect(await exported(local)).toEqual([]);
 });

@@ -8,7 +8,7 @@ import type { LoadShedder } from "./load-shedder.ts";
 
 const refusals: readonly ErrorReason[] = [ErrorReason.RATE_LIMITED, ErrorReason.TOO_MANY_IN_FLIGHT];
 
-/** A limiter that counts what it refuses, and tells how it stands with what processes share. */
+/** A limiter that counts what it refuses, and exports how it stands with what processes share. */
 export function measureLimiter(metrics: Metrics, limiter: RequestLimiter): RequestLimiter {
   const refused = metrics.counter(
     "media_gateway_rate_limit_refusals_total",

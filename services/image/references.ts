@@ -6,8 +6,8 @@
  * 3. The first failure, the deadline and the caller's signal each end all fetches at once.
  * 4. Results stand in the order of the request, and every one has been decoded once.
  * 5. Every byte counts in the budget of its key before it is kept, until the life of the call is over; so does what an
- *    abort does not end. Who does not get room in time is told so: no fault of the request or of its servers.
- * 6. A caller learns what its URL led to only where it led somewhere public: a refused address is told like any other
+ *    abort does not end. Who does not get room in time is answered so: no fault of the request or of its servers.
+ * 6. A caller learns what its URL led to only where it led somewhere public: a refused address is answered like any other
  *    failure, so that names and ports inside can't be probed. Only `cause` keeps them apart.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -118,7 +118,7 @@ export async function loadReferences(
   }
 }
 
-/** What is wrong as far as it can be told without fetching or decoding. */
+/** What is wrong as far as it is known without fetching or decoding. */
 function findFaults(sources: readonly NamedSource[]): Issue[] {
   const faults: Issue[] = [];
   for (const { path, source } of sources) {
@@ -210,7 +210,7 @@ async function takeRoom(share: ByteShare, bytes: number, signal: AbortSignal): P
   await promise.finally(() => signal.removeEventListener("abort", giveUp));
 }
 
-/** Decodes each once; what can be told without decoding is told before any is. */
+/** Decodes each once; a fault that the headers show is thrown before any is decoded. */
 async function checkAll(
   contents: readonly Content[],
   room: DecodeRoom,

@@ -243,7 +243,7 @@ describe("events on the bus", () => {
     expect(server.destination.consumer?.deadLettered).toBe(1);
   });
 
-  test("are not taken in from a topic that keeps them longer than copies can be told apart", async () => {
+  test("are not taken in from a topic that keeps them longer than copies can be recognized", async () => {
     await makeTopics((retentionDays - 1) * dayMs + 1);
     server.destination.start();
     const failure = await server.destination.consumer?.failed;

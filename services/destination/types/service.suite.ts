@@ -60,7 +60,7 @@ export function describeInService<C>(type: DestinationType<C>, stage: () => Dest
       expect(log).toMatchObject([{ eventCount: 3, attempt: 1, cause: "" }]);
     });
 
-    test("a test connection tells that the credentials are wrong", async (context) => {
+    test("a test connection says that the credentials are wrong", async (context) => {
       const { receiver, wrongConfigAt = context.skip("the type has no credentials of its own") } = stage();
       const { own, id } = await open(wrongConfigAt(receiver.baseUrl));
       const { ok, responseStatus, cause } = await own.testDestination({ id });

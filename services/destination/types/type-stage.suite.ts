@@ -11,7 +11,7 @@ export interface DestinationTypeStage {
   wrongConfigAt?(baseUrl: string): JsonObject;
   /** What a request says of itself. */
   read(request: ReceivedRequest): Promise<ReceivedDelivery> | ReceivedDelivery;
-  /** Headers that the type sets and its owner may not; what SettingsReader.headers is told of. */
+  /** Headers that the type sets and its owner may not; what SettingsReader.headers is given. */
   readonly ownHeaders: readonly string[];
   close?(): Promise<void>;
 }

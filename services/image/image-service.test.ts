@@ -1,9 +1,6 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Client, Interceptor, Transport } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
@@ -15,87 +12,43 @@ import {
 } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { createGuardedFetch } from "../../lib/http/guarded-fetch.ts";
-import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
-import { createLocalTransport, createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
-import { startRpcServer } from "../../lib/rpc/server.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { createLog } from "../../lib/runtime/log.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
-import { createProviders } from "../../providers/registry.ts";
-import { FakePaidRequests } from "../../test/fakes/fake-paid-requests.ts";
-import { unlimited } from "../../test/fakes/unlimited.ts";
+import {
+  inProcess,
+  overSocket,
+  type Reach,
+  type VendorOptions,
+  type VendorScene,
+  withVendor,
+} from "../../test/support/services/vendor-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
-import { createImageService, type RunnableImageService } from "./image-service.ts";
+import { createImageService } from "./image-service.ts";
 
 const maxBodyBytes = 32 << 20;
 const flare = { model: "openai/gpt-image-2.5-flare", prompt: "A boat." };
 const listed = { model: "openai/gpt-image-1.5", prompt: "A boat." };
 
-/** A client of the service, the vendor behind it, and what the service logged. */
-interface Scene {
-  readonly client: Client<typeof ImageService>;
-  readonly upstream: OpenAiUpstream;
-  readonly logged: readonly string[];
-  readonly paid: FakePaidRequests;
-}
-
-const bearer: Interceptor = (next) => (request) => {
-  request.header.set("authorization", "Bearer sk-a-key");
-  return next(request);
-};
-
-type Reach = (image: RunnableImageService, body: (transport: Transport) => Promise<void>) => Promise<void>;
-
-const inProcess: Reach = (image, body) =>
-  body(createLocalTransport(image.routes, { interceptors: [bearer] }));
-const overSocket: Reach = async (image, body) => {
-  const log = createLog({ name: "test", level: "silent" });
-  const server = await startRpcServer({ ...image, host: "127.0.0.1", port: 0, log });
-  const limits = { readMaxBytes: 4 << 20, writeMaxBytes: maxBodyBytes };
-  try {
-    const baseUrl = `http://127.0.0.1:${server.port}`;
-    await body(createRemoteTransport({ baseUrl, interceptors: [bearer], limits, defaultTimeoutMs: 60_000 }));
-  } finally {
-    await server.drain({ delayMs: 0, timeoutMs: 0 });
-  }
-};
+const limits = { readMaxBytes: 4 << 20, writeMaxBytes: maxBodyBytes };
 
 /** Runs `body` against the service with its own providers and catalogue; the vendor is a stand-in. */
-async function withService(reach: Reach, body: (scene: Scene) => Promise<void>): Promise<void> {
-  const upstream = await startOpenAiUpstream();
-  const http = createOutboundHttp();
+async function withService(
+  reach: Reach,
+  body: (scene: VendorScene<typeof ImageService>) => Promise<void>,
+): Promise<void> {
   const fetchReference = createGuardedFetch({ guard: createAddressGuard({ allowedCidrs: [] }) });
-  const logged: string[] = [];
-  const paid = new FakePaidRequests();
-  const destination = { write: (line: string) => void logged.push(line) };
-  const log = createLog({ name: "image", level: "trace", destination });
-  const environment = { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstream.baseUrl };
-  const providers = createProviders({ environment, http, log });
-  const image = createImageService({
-    catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
-    providers,
-    limits: { timeoutMs: 60_000 },
-    paid,
-    limiter: unlimited,
-    maxBodyBytes,
-    maxInflightReferenceBytes: 256 << 20,
-    fetchReference,
-    authenticateKey: async () =>
-      create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.IMAGES] }),
-    verifyToken: () => Promise.reject(new Error("nobody has a token")),
-    log,
-  });
+  const start = (options: VendorOptions) =>
+    createImageService({
+      ...options,
+      limits: { timeoutMs: 60_000 },
+      maxBodyBytes,
+      maxInflightReferenceBytes: 256 << 20,
+      fetchReference,
+    });
   try {
-    await reach(image, (transport) =>
-      body({ client: createRpcClient(ImageService, transport), upstream, logged, paid }),
-    );
+    await withVendor({ desc: ImageService, start }, reach, body);
   } finally {
-    await upstream.close();
-    await providers.close();
     await fetchReference.close();
-    await http.close();
   }
 }
 
@@ -132,7 +85,7 @@ type Fields = Omit<MessageInitShape<typeof GenerateRequestSchema>, "$typeName" |
 
 describe.for([
   ["in the process", inProcess],
-  ["over a socket", overSocket],
+  ["over a socket", overSocket({ limits, defaultTimeoutMs: 60_000 })],
 ] as const)("the image service %s", ([, reach]) => {
   test.for<[string, Fields, object, object]>([
     [

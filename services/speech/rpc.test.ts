@@ -1,8 +1,5 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Client, Interceptor, Transport } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
@@ -11,96 +8,34 @@ import {
   type SynthesizeResponse,
 } from "../../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import {
-  consumeStream,
-  createLocalTransport,
-  createRemoteTransport,
-  createRpcClient,
-} from "../../lib/rpc/client.ts";
-import { startRpcServer } from "../../lib/rpc/server.ts";
+import { consumeStream } from "../../lib/rpc/client.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { createLog } from "../../lib/runtime/log.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
-import { createProviders } from "../../providers/registry.ts";
-import { FakePaidRequests } from "../../test/fakes/fake-paid-requests.ts";
-import { unlimited } from "../../test/fakes/unlimited.ts";
+import {
+  inProcess,
+  overSocket,
+  type Reach,
+  type VendorOptions,
+  type VendorScene,
+  withVendor,
+} from "../../test/support/services/vendor-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
-import { createSpeechService, type RunnableSpeechService } from "./speech-service.ts";
+import { createSpeechService } from "./speech-service.ts";
 
 const longMs = 60_000;
 const model = "openai/tts-1";
 
-type SpeechClient = Client<typeof SpeechService>;
 type Synthesis = MessageInitShape<typeof SynthesizeRequestSchema>;
 
-/** A client of the service, the vendor behind it, and what the service logged. */
-interface Scene {
-  readonly client: SpeechClient;
-  readonly upstream: OpenAiUpstream;
-  readonly logged: readonly string[];
-  readonly paid: FakePaidRequests;
-}
-
-const bearer: Interceptor = (next) => (request) => {
-  request.header.set("authorization", "Bearer sk-a-key");
-  return next(request);
-};
-
-type Reach = (speech: RunnableSpeechService, body: (transport: Transport) => Promise<void>) => Promise<void>;
-
-const inProcess: Reach = (speech, body) =>
-  body(createLocalTransport(speech.routes, { interceptors: [bearer] }));
-const overSocket: Reach = async (speech, body) => {
-  const log = createLog({ name: "test", level: "silent" });
-  const server = await startRpcServer({ ...speech, host: "127.0.0.1", port: 0, log });
-  try {
-    const baseUrl = `http://127.0.0.1:${server.port}`;
-    await body(createRemoteTransport({ baseUrl, interceptors: [bearer] }));
-  } finally {
-    await server.drain({ delayMs: 0, timeoutMs: 0 });
-  }
-};
-
 /** Runs `body` against the service with its own providers and catalogue; the vendor is a stand-in. */
-async function withService(
+function withService(
   reach: Reach,
-  body: (scene: Scene) => Promise<void>,
+  body: (scene: VendorScene<typeof SpeechService>) => Promise<void>,
   { openAi = true } = {},
 ): Promise<void> {
-  const upstream = await startOpenAiUpstream();
-  const http = createOutboundHttp();
-  const logged: string[] = [];
-  const paid = new FakePaidRequests();
-  const log = createLog({
-    name: "speech",
-    level: "trace",
-    destination: { write: (line) => void logged.push(line) },
-  });
-  const environment = openAi ? { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstream.baseUrl } : {};
-  const providers = createProviders({ environment, http, log });
-  const speech = createSpeechService({
-    catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
-    providers,
-    limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
-    paid,
-    limiter: unlimited,
-    authenticateKey: async () =>
-      create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] }),
-    verifyToken: () => Promise.reject(new Error("nobody has a token")),
-    log,
-  });
-  try {
-    await reach(speech, (transport) =>
-      body({ client: createRpcClient(SpeechService, transport), upstream, logged, paid }),
-    );
-  } finally {
-    await upstream.close();
-    await providers.close();
-    await http.close();
-  }
+  const limits = { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs };
+  const start = (options: VendorOptions) => createSpeechService({ ...options, limits });
+  return withVendor({ desc: SpeechService, start, isOn: openAi }, reach, body);
 }
 
 const request = (input: string, fields: Synthesis = {}): Synthesis => ({
@@ -133,7 +68,7 @@ function generationOf(frames: readonly SynthesizeResponse[]): string | undefined
 
 describe.for([
   ["in the process", inProcess],
-  ["over a socket", overSocket],
+  ["over a socket", overSocket()],
 ] as const)("the speech service %s", ([, reach]) => {
   test.for([
     [AudioFormat.MP3, "mp3"],

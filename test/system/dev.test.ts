@@ -15,6 +15,7 @@ test("npm run dev starts anew on a change, on the same data, and ends gracefully
   const child = startChild(join(root, "commands", "dev.ts"), {
     env,
     cwd: root,
+    detached: true,
     onLine: (line) => {
       if (line.includes('"what":"rest"')) starts.shift()?.();
     },
@@ -23,7 +24,9 @@ test("npm run dev starts anew on a change, on the same data, and ends gracefully
   const catalog = join(root, "catalog", "local.yaml");
   await writeFile(catalog, `${await readFile(catalog, "utf8")}\n# A change.\n`);
   await Promise.race([started[1]?.promise, child.exited]);
-  expect(await child.stop()).toBe(0);
+  // As a terminal does on Ctrl-C: everything in its group hears of it.
+  process.kill(-child.pid, "SIGINT");
+  expect(await child.exited).toBe(0);
   const text = child.lines.join("\n");
   expect(text.match(/making an empty PostgreSQL database/g)).toHaveLength(1);
   expect(text.match(/"what":"rest"/g)).toHaveLength(2);

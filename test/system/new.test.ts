@@ -52,7 +52,7 @@ test("what npm run new writes passes its tests and those of the whole", { timeou
 });
 
 test("a second time nothing is written", async () => {
-  const registry = await readFile(join(root, "providers/registry.ts"), "utf8");
+  const registry = await readFile(join(root, "providers/manifests.ts"), "utf8");
   await expect(run("commands/new.ts", "provider", provider)).rejects.toThrow("is there already");
-  expect(await readFile(join(root, "providers/registry.ts"), "utf8")).toBe(registry);
+  expect(await readFile(join(root, "providers/manifests.ts"), "utf8")).toBe(registry);
 });

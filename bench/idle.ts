@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { startStack } from "../commands/stack-start.ts";
+import { startStack } from "../commands/stack/start.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
 import { cpuMsOf, descendantsOf, programOf, treeCpuMsOf, wakeUpsOf } from "./process-usage.ts";

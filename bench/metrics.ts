@@ -3,7 +3,7 @@
  * request itself, and what reading the metrics costs. `node bench/metrics.ts`
  */
 import { create } from "@bufbuild/protobuf";
-import { measureRequests } from "../gateway/http/request-metrics.ts";
+import { measureRequests } from "../gateway/http/telemetry/request-metrics.ts";
 import {
   Api,
   AttemptSchema,

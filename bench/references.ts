@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
-import { DecodeBudget, maxDecodedBytes, maxImagePixels } from "../services/image/decode-budget.ts";
-import { decodeReference, readReference } from "../services/image/reference-check.ts";
+import { DecodeBudget, maxDecodedBytes, maxImagePixels } from "../services/image/references/decode-budget.ts";
+import { decodeReference, readReference } from "../services/image/references/reference-check.ts";
 import { peakMemoryOf } from "./process-usage.ts";
 
 const mebibyte = 1024 * 1024;

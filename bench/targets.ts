@@ -1,4 +1,4 @@
-import { processNames } from "../commands/processes.ts";
+import { processNames } from "../commands/stack/processes.ts";
 import { generateApiKey } from "../lib/identity/api-key.ts";
 import { silentLog } from "../lib/runtime/log.ts";
 import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import { type DoorBody, type Ports, restDoors, rpcDoors } from "./worst-bodies-doors.ts";
-import type { Probe } from "./worst-bodies-target.ts";
+import { type DoorBody, type Ports, restDoors, rpcDoors } from "./worst-bodies/doors.ts";
+import type { Probe } from "./worst-bodies/target.ts";
 
 const mebibyte = 1 << 20;
 const { values } = parseArgs({
@@ -45,7 +45,7 @@ function tell(door: string, rows: readonly Row[]): void {
   }
 }
 
-const target = fork(new URL("worst-bodies-target.ts", import.meta.url), {
+const target = fork(new URL("worst-bodies/target.ts", import.meta.url), {
   // A small young generation: garbage that V8 would leave lying is not what a body takes.
   execArgv: ["--expose-gc", "--max-semi-space-size=1"],
 });

@@ -13,7 +13,7 @@ import {
   type TestAccountServer,
   testProviderKeys,
 } from "../test/support/services/account-server.ts";
-import { inheritedEnvironment } from "./child.ts";
+import { inheritedEnvironment } from "./stack/child.ts";
 
 const script = new URL("admin.ts", import.meta.url).pathname;
 let server: TestAccountServer;

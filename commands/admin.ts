@@ -3,10 +3,10 @@ import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
-import type { AdminOptions, AdminOutput } from "./admin-action.ts";
-import { adminActions } from "./admin-actions.ts";
-import { connectAdmin } from "./admin-client.ts";
-import { type OtherAdminAction, otherAdminActions } from "./admin-other-actions.ts";
+import type { AdminOptions, AdminOutput } from "./admin/action.ts";
+import { adminActions } from "./admin/actions.ts";
+import { connectAdmin } from "./admin/client.ts";
+import { type OtherAdminAction, otherAdminActions } from "./admin/other-actions.ts";
 
 const names = Object.entries({ ...adminActions, ...otherAdminActions }).map(([name, { usage }]) =>
   `  ${name} ${usage}`.trimEnd(),

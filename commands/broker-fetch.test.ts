@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { hasBrokerJars } from "./broker-jars.ts";
+import { hasBrokerJars } from "./fetch/broker-jars.ts";
 
 const script = new URL("broker-fetch.ts", import.meta.url).pathname;
 

@@ -2,7 +2,7 @@
  * Fetches the Kafka broker that tests run into a cache outside of the repository, once. Needs Java and Maven; exits 1
  * with one line when something is missing.
  */
-import { BrokerFetchError, brokerJarsFolder, fetchBrokerJars } from "./broker-jars.ts";
+import { BrokerFetchError, brokerJarsFolder, fetchBrokerJars } from "./fetch/broker-jars.ts";
 
 const folder = brokerJarsFolder();
 try {

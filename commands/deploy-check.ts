@@ -5,10 +5,10 @@
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { checkOnServer } from "./deploy-check-server.ts";
-import { listOverlays, manifestsFolder, renderOverlay } from "./deploy-render.ts";
-import { checkTools, kubernetesVersion, serverTools } from "./deploy-tool-list.ts";
-import { DeployToolError, missingTools, runProgram, toolPath } from "./deploy-tools.ts";
+import { checkOnServer } from "./deploy/check-server.ts";
+import { listOverlays, manifestsFolder, renderOverlay } from "./deploy/render.ts";
+import { checkTools, kubernetesVersion, serverTools } from "./deploy/tool-list.ts";
+import { DeployToolError, missingTools, runProgram, toolPath } from "./deploy/tools.ts";
 
 const checkTimeoutMs = 120_000;
 const dockerfile = fileURLToPath(new URL("../deploy/Dockerfile", import.meta.url));

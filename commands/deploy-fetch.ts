@@ -4,8 +4,8 @@
  * Python); exits 1 with one line when something is missing.
  */
 import { parseArgs } from "node:util";
-import { checkTools, serverTools } from "./deploy-tool-list.ts";
-import { DeployToolError, deployToolsFolder, fetchTool, missingTools } from "./deploy-tools.ts";
+import { checkTools, serverTools } from "./deploy/tool-list.ts";
+import { DeployToolError, deployToolsFolder, fetchTool, missingTools } from "./deploy/tools.ts";
 
 try {
   const flag = { type: "boolean", default: false } as const;

@@ -7,7 +7,7 @@ import { accountMigrations } from "../services/account/migrations.ts";
 import { destinationMigrations } from "../services/destination/migrations.ts";
 import { usageMigrations } from "../services/usage/migrations.ts";
 import { createTestDatabase, type TestDatabase } from "../test/support/postgres/database.ts";
-import { startChild } from "./child.ts";
+import { startChild } from "./stack/child.ts";
 
 const services = [accountMigrations, usageMigrations, destinationMigrations];
 let database: TestDatabase;

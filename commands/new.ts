@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { repositoryRoot } from "../test/rules/source-files.ts";
-import { type NewPart, newDestination, newProvider } from "./new-part.ts";
+import { type NewPart, newDestination, newProvider } from "./new/new-part.ts";
 
 const usage = `usage: npm run new -- provider <slug>
        npm run new -- destination <slug>`;

@@ -2,7 +2,7 @@
  * Fetches the Python clients that tests run into a cache outside of the repository, once. Needs Python 3 with venv;
  * exits 1 with one line when something is missing.
  */
-import { fetchPythonClients, PythonFetchError, pythonClientsFolder } from "./python-clients.ts";
+import { fetchPythonClients, PythonFetchError, pythonClientsFolder } from "./fetch/python-clients.ts";
 
 const folder = pythonClientsFolder();
 try {

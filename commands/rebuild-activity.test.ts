@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { usageEvent } from "../test/support/services/usage-events.ts";
 import { startTestUsageServer, type TestUsageServer } from "../test/support/services/usage-server.ts";
-import { inheritedEnvironment } from "./child.ts";
+import { inheritedEnvironment } from "./stack/child.ts";
 
 const script = new URL("rebuild-activity.ts", import.meta.url).pathname;
 const dayMs = 86_400_000;

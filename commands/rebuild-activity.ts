@@ -9,7 +9,7 @@ import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { addDays, dayNumber, isDay } from "../services/usage/day.ts";
-import { adminSpec, operatorToken } from "./admin-client.ts";
+import { adminSpec, operatorToken } from "./admin/client.ts";
 
 const usage = `usage: npm run rebuild-activity -- --from <YYYY-MM-DD> [--to <YYYY-MM-DD>] [--dry-run] [--operator <name>]
 

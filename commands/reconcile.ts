@@ -10,15 +10,15 @@ import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { addDays, isDay } from "../services/usage/day.ts";
-import { adminSpec, operatorToken } from "./admin-client.ts";
+import { adminSpec, operatorToken } from "./admin/client.ts";
 import {
   type Compared,
   compareBooks,
   compareRequests,
   type DaySpan,
   type Difference,
-} from "./reconcile-compare.ts";
-import { writeReconcileMetrics } from "./reconcile-metrics.ts";
+} from "./reconcile/compare.ts";
+import { writeReconcileMetrics } from "./reconcile/metrics.ts";
 
 const usage = `usage: npm run reconcile -- [--from <YYYY-MM-DD>] [--to <YYYY-MM-DD>] [--wait <seconds>] [--operator <name>]
                             [--metrics-file <path>]

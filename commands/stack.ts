@@ -12,8 +12,8 @@ import { StartError } from "../lib/runtime/start-error.ts";
 import { type RunningProcess, runProcess } from "../lib/service/process.ts";
 import { unknownKeys } from "../services/account/accounts/bootstrap.ts";
 import { keysMade } from "../standalone/greeting.ts";
-import { defaultPorts, type ProcessName, processNames } from "./processes.ts";
-import { type Stack, startStack } from "./stack-start.ts";
+import { defaultPorts, type ProcessName, processNames } from "./stack/processes.ts";
+import { type Stack, startStack } from "./stack/start.ts";
 
 const usage = `usage: npm run stack [-- <options>]
 

@@ -35,10 +35,10 @@ import {
   type RequestFault,
 } from "./http/http-listener.ts";
 import { readinessRoute } from "./http/readiness.ts";
-import { logExchange } from "./http/request-log.ts";
-import { measureRequests } from "./http/request-metrics.ts";
-import { beginRequestSpan } from "./http/request-span.ts";
 import type { Admission, Route } from "./http/route.ts";
+import { logExchange } from "./http/telemetry/request-log.ts";
+import { measureRequests } from "./http/telemetry/request-metrics.ts";
+import { beginRequestSpan } from "./http/telemetry/request-span.ts";
 import { imageGenerationsRoutes } from "./images/generations/route.ts";
 import { imagesRoute } from "./images/route.ts";
 import { keyRoutes } from "./keys/route.ts";

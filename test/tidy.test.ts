@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { checkLinks, documentsOf, linkedFrom } from "./rules/link-rules.ts";
@@ -39,6 +40,15 @@ describe("the repository", () => {
   test("keeps files and functions short", () => {
     const files = sources.map(({ path, text }) => measureFile(path, text));
     expect(checkSizes([...files, ...sources.flatMap(measureFunctions)], sizeExceptions)).toEqual([]);
+  });
+
+  test("has at most twenty files in a folder, its tests aside", () => {
+    const counts = new Map<string, number>();
+    for (const path of ownPaths) {
+      const folder = posix.dirname(path);
+      if (/^(?!.*\.(test|suite)\.ts$).*\.ts$/.test(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+    }
+    expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
   });
 
   test("runs each test file by exactly one of npm test and npm run test:system", () => {

@@ -19,7 +19,7 @@ import { wordOf } from "../../lib/limits/words.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { ImageFormat } from "../../providers/contract.ts";
 import type { ImageRequest } from "./image-request.ts";
-import type { ReferenceSource } from "./references.ts";
+import type { ReferenceSource } from "./references/references.ts";
 import { readSize, type SizeRequest } from "./size.ts";
 
 const anySize: SizeRequest = { aspectRatio: undefined, resolution: undefined, pixels: undefined };

@@ -6,7 +6,7 @@ import type { Delivered } from "../../providers/routing/generation-record.ts";
 import type { BilledDelivery } from "../../providers/routing/reported-usage.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { askedOf, megapixel } from "./plan.ts";
-import { readImageHeader } from "./read-image-header.ts";
+import { readImageHeader } from "./references/read-image-header.ts";
 
 /** An image that is held: counts up from 0 over the answer, and its sides in pixels, 0 where they can't be read. */
 export type HeldImage = { readonly index: number } & PixelSize;

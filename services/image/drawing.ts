@@ -20,10 +20,10 @@ import {
 import type { ProviderSet } from "../../providers/registry.ts";
 import type { AttemptBounds } from "../../providers/routing/attempt.ts";
 import type { Candidate } from "../../providers/routing/candidate.ts";
-import type { DecodeRoom } from "./decode-budget.ts";
 import { transcodeImage } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { type LoadedReferences, type PlannedCall, planCall } from "./plan.ts";
+import type { DecodeRoom } from "./references/decode-budget.ts";
 
 /** Of the process, but for `room`. */
 export interface DrawingDependencies {

@@ -2,8 +2,8 @@ import sharp from "sharp";
 import { describe, expect, test, vi } from "vitest";
 import { sniffImageType } from "../../lib/http/image-type.ts";
 import { type ImageFormat, ProviderError } from "../../providers/contract.ts";
-import { DecodeBudget } from "./decode-budget.ts";
 import { canTranscode, type TranscodeOptions, transcodeImage } from "./encode.ts";
+import { DecodeBudget } from "./references/decode-budget.ts";
 
 const rasters = ["png", "jpeg", "webp"] as const;
 

@@ -1,9 +1,9 @@
 import sharp, { type Sharp } from "sharp";
 import type { ImageType } from "../../lib/http/image-type.ts";
 import { type ImageCall, type ImageFormat, ProviderError } from "../../providers/contract.ts";
-import { type DecodeRoom, maxImagePixels } from "./decode-budget.ts";
-import type { ImageHeader } from "./image-header.ts";
-import { readImageHeader } from "./read-image-header.ts";
+import { type DecodeRoom, maxImagePixels } from "./references/decode-budget.ts";
+import type { ImageHeader } from "./references/image-header.ts";
+import { readImageHeader } from "./references/read-image-header.ts";
 
 /** How to encode, and within what. */
 export interface TranscodeOptions {

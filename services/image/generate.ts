@@ -32,7 +32,7 @@ import { DeliveredImages } from "./delivered-images.ts";
 import { beginDrawing, type Drawing, type DrawingDependencies } from "./drawing.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { candidatesFor, mostCostOf } from "./plan.ts";
-import { type LoadReferences, loadRequestImages } from "./request-images.ts";
+import { type LoadReferences, loadRequestImages } from "./references/request-images.ts";
 
 /** Limits in time of one generation, milliseconds. */
 export interface GenerationLimits {

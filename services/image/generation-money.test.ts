@@ -12,7 +12,7 @@ import { FakePaidRequests, failureOf, someAttribution } from "../../test/fakes/f
 import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts";
 import { type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
-import type { LoadReferences } from "./request-images.ts";
+import type { LoadReferences } from "./references/request-images.ts";
 
 const failure = new ProviderError("upstream", "our words", { status: 500 });
 const million = 1_000_000n;

@@ -1,6 +1,6 @@
 import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import type { ImageCall, ImageFormat } from "../../providers/contract.ts";
-import type { ReferenceSource } from "./references.ts";
+import type { ReferenceSource } from "./references/references.ts";
 import type { SizeRequest } from "./size.ts";
 
 /** A prompt to draw, checked against the contract but not yet against a model. */

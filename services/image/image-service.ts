@@ -31,10 +31,10 @@ import type { ProviderSet } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
-import { DecodeBudget } from "./decode-budget.ts";
 import { listImageModels } from "./discover.ts";
 import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
-import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references.ts";
+import { DecodeBudget } from "./references/decode-budget.ts";
+import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references/references.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
 
 interface ImageServiceOptions {

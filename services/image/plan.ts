@@ -7,9 +7,9 @@ import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/con
 import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
 import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
-import { maxImagePixels } from "./decode-budget.ts";
 import { canTranscode } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
+import { maxImagePixels } from "./references/decode-budget.ts";
 import { offeredRatios, offeredTiers, offersSize, resolveSize, tierOf } from "./size.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { inheritedEnvironment } from "../../commands/child.ts";
+import { inheritedEnvironment } from "../../commands/stack/child.ts";
 import type { Bus } from "../../lib/events/bus.ts";
 import { sendDeadLetters } from "../../lib/events/dead-letter.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { inheritedEnvironment } from "../../commands/child.ts";
+import { inheritedEnvironment } from "../../commands/stack/child.ts";
 import { deadLetterTopicOf, generationEventsTopic } from "../../lib/events/topics.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../support/kafka/kafka-broker.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { TestContext } from "vitest";
-import { pythonClientsFolder, pythonProgram } from "../../commands/python-clients.ts";
+import { pythonClientsFolder, pythonProgram } from "../../commands/fetch/python-clients.ts";
 
 const scripts = new URL("./python/", import.meta.url).pathname;
 const unavailable = "the Python clients are missing: npm run python:fetch";

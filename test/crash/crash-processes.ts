@@ -1,7 +1,7 @@
 /**
  * Processes that a test kills and starts again under their names. None outlives the test: see kept-processes.ts.
  */
-import { KeptProcesses } from "../../commands/kept-processes.ts";
+import { KeptProcesses } from "../../commands/stack/kept-processes.ts";
 import { type Child, startChild } from "../support/processes/child.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

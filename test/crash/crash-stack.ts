@@ -7,15 +7,15 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connectAdmin } from "../../commands/admin-client.ts";
-import { runCommand } from "../../commands/child.ts";
+import { connectAdmin } from "../../commands/admin/client.ts";
+import { runCommand } from "../../commands/stack/child.ts";
 import {
   environmentOf,
   listensFor,
   type ProcessGround,
   type ProcessName,
   scriptOf,
-} from "../../commands/processes.ts";
+} from "../../commands/stack/processes.ts";
 import { AccountKind } from "../../gen/media/account/v1/account_pb.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
 import { builtInCatalogDirectory } from "../../providers/catalog/load.ts";

@@ -1,8 +1,8 @@
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
-import { DecodeBudget } from "../../services/image/decode-budget.ts";
 import type { GenerateDependencies } from "../../services/image/generate.ts";
 import type { ImageRequest } from "../../services/image/image-request.ts";
+import { DecodeBudget } from "../../services/image/references/decode-budget.ts";
 import {
   type FakePainter,
   fakeImageProviders,

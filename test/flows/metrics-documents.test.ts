@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import { reconcileMetrics } from "../../commands/reconcile-metrics.ts";
+import { reconcileMetrics } from "../../commands/reconcile/metrics.ts";
 import { ErrorReason, ErrorReasonSchema } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { readText, repositoryRoot } from "../rules/source-files.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";

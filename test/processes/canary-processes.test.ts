@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { connectAdmin } from "../../commands/admin-client.ts";
-import type { ProcessName } from "../../commands/processes.ts";
+import { connectAdmin } from "../../commands/admin/client.ts";
+import type { ProcessName } from "../../commands/stack/processes.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { ProcessName } from "../../commands/processes.ts";
+import type { ProcessName } from "../../commands/stack/processes.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
 import { temporaryDirectory } from "../support/postgres/temporary-directory.ts";
 import { startChild } from "../support/processes/child.ts";

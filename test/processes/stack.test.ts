@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
-import { type Child, startChild } from "../../commands/child.ts";
-import { processNames } from "../../commands/processes.ts";
+import { type Child, startChild } from "../../commands/stack/child.ts";
+import { processNames } from "../../commands/stack/processes.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
 import { waitUntil } from "../support/wait-until.ts";

@@ -162,7 +162,7 @@ export function checkPackages(
 
 /** Files that only run while the project is worked on; they may use what tests share, and development dependencies. */
 function isDevelopmentFile(path: string): boolean {
-  return isTestFile(path) || /^(bench\/|commands\/new[.-]|vitest\.config\.ts$)/.test(path);
+  return isTestFile(path) || /^(bench\/|commands\/new[./]|vitest\.config\.ts$)/.test(path);
 }
 
 function packageOf(specifier: string): string {

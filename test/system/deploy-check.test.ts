@@ -3,9 +3,9 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { manifestsFolder } from "../../commands/deploy-render.ts";
-import { checkTools, serverTools } from "../../commands/deploy-tool-list.ts";
-import { missingTools, runProgram } from "../../commands/deploy-tools.ts";
+import { manifestsFolder } from "../../commands/deploy/render.ts";
+import { checkTools, serverTools } from "../../commands/deploy/tool-list.ts";
+import { missingTools, runProgram } from "../../commands/deploy/tools.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 

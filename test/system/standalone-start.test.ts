@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test } from "vitest";
-import { freePort } from "../../commands/free-ports.ts";
+import { freePort } from "../../commands/stack/free-ports.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres/database.ts";
 import { type ChildOptions, startChild } from "../support/processes/child.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { brokerJarsFolder } from "../../../commands/broker-jars.ts";
+import { brokerJarsFolder } from "../../../commands/fetch/broker-jars.ts";
 
 /** Where a broker listens, each `host:port`. */
 export interface KafkaAddresses {
@@ -39,7 +39,7 @@ export interface KafkaOwnerOptions {
   readonly advertisedPort?: number;
 }
 
-export { kafkaUnavailable } from "../../../commands/kafka-server.ts";
+export { kafkaUnavailable } from "../../../commands/stack/kafka-server.ts";
 
 const ownProgram = fileURLToPath(new URL("./kafka-owner.ts", import.meta.url));
 

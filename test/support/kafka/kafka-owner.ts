@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { javaProgram } from "../../../commands/broker-jars.ts";
-import { freePorts } from "../../../commands/free-ports.ts";
-import { endKafka, formatKafka, launchKafka } from "../../../commands/kafka-server.ts";
+import { javaProgram } from "../../../commands/fetch/broker-jars.ts";
+import { freePorts } from "../../../commands/stack/free-ports.ts";
+import { endKafka, formatKafka, launchKafka } from "../../../commands/stack/kafka-server.ts";
 import type { KafkaAddresses, KafkaOwnerOptions } from "./kafka-broker.ts";
 import { type KafkaPorts, kafkaProperties, kafkaUsers, keyStorePassword } from "./kafka-properties.ts";
 

@@ -1,4 +1,4 @@
-import { kafkaServerProperties } from "../../../commands/kafka-server.ts";
+import { kafkaServerProperties } from "../../../commands/stack/kafka-server.ts";
 
 /** Ports of a broker; the secured ones only where asked for. */
 export interface KafkaPorts {

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Child, type ChildOptions, startChild as start } from "../../../commands/child.ts";
-import { KeptProcesses } from "../../../commands/kept-processes.ts";
+import { type Child, type ChildOptions, startChild as start } from "../../../commands/stack/child.ts";
+import { KeptProcesses } from "../../../commands/stack/kept-processes.ts";
 import { endWithFile } from "./leftovers.ts";
 
-export { type Child, type ChildOptions, inheritedEnvironment } from "../../../commands/child.ts";
+export { type Child, type ChildOptions, inheritedEnvironment } from "../../../commands/stack/child.ts";
 
 /** Ends the children with this process, also where that is killed. */
 let kept: KeptProcesses | undefined;
 
-/** Starts a script as commands/child.ts does; what still runs at the end of the test file is ended. */
+/** Starts a script as commands/stack/child.ts does; what still runs at the end of the test file is ended. */
 export function startChild(script: string, options: ChildOptions = {}): Child {
   const child = start(script, options);
   kept ??= new KeptProcesses();

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "../../../commands/child.ts";
+import { runCommand } from "../../../commands/stack/child.ts";
 import {
   environmentOf,
   listensFor,
   type ProcessName,
   processNames,
   scriptOf,
-} from "../../../commands/processes.ts";
+} from "../../../commands/stack/processes.ts";
 import { generateApiKey } from "../../../lib/identity/api-key.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../../lib/identity/key-files.ts";
 import { type Child, startChild } from "./child.ts";

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createClient } from "@redis/client";
 import type { TestContext } from "vitest";
-import { freePort } from "../../../commands/free-ports.ts";
-import { redisArguments, redisIsInstalled, redisProgram } from "../../../commands/redis-process.ts";
+import { freePort } from "../../../commands/stack/free-ports.ts";
+import { redisArguments, redisIsInstalled, redisProgram } from "../../../commands/stack/redis-process.ts";
 import { waitUntil } from "../wait-until.ts";
 
 /** A Redis of a test's own, which keeps nothing on disk. */
@@ -21,7 +21,7 @@ export interface RedisServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export { redisIsInstalled } from "../../../commands/redis-process.ts";
+export { redisIsInstalled } from "../../../commands/stack/redis-process.ts";
 
 /** Skips the test where Redis is not installed; fails it there when REQUIRE_SERVICES=1 says that it has to be. */
 export function requireRedis(context: TestContext): void {

@@ -1,9 +1,9 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { connectAdmin } from "../../../commands/admin-client.ts";
-import { startChild } from "../../../commands/child.ts";
-import { KeptProcesses } from "../../../commands/kept-processes.ts";
+import { connectAdmin } from "../../../commands/admin/client.ts";
+import { startChild } from "../../../commands/stack/child.ts";
+import { KeptProcesses } from "../../../commands/stack/kept-processes.ts";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";

@@ -1,0 +1,47 @@
+import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
+import { principalLogFields } from "../../../lib/identity/identity-interceptor.ts";
+import { wordOfReason } from "../../../lib/runtime/error-code.ts";
+import type { Log } from "../../../lib/runtime/log.ts";
+import type { Exchange } from "../exchange.ts";
+import { endRequestSpan } from "./request-span.ts";
+
+/** Routes that are asked all the time by what watches over the process. */
+const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+
+const maxPathLength = 200;
+/** Whatever may be an id or a secret that somebody put into a path. */
+const longWord = /[\w-]{20,}/g;
+
+/** The path that no route has, without its query and cut: what was asked for, but no texts and no secrets. */
+function shownPath(target: string): string {
+  const path = target.split("?", 1)[0] ?? "";
+  return path.slice(0, maxPathLength).replace(longWord, "…").toWellFormed();
+}
+
+/**
+ * Writes the one line that each request leaves, and ends its span: what was asked by whom and what came of it; no texts,
+ * no secrets.
+ */
+export function logExchange(log: Log, exchange: Exchange, nowMs: number): void {
+  const { request, response, principal } = exchange;
+  // A connection that closed before its answer had an end of its own was closed by the client.
+  const reason = exchange.reason || (response.writableFinished ? "" : wordOfReason(ErrorReason.CANCELLED));
+  log[probes.has(exchange.route) ? "debug" : "info"](
+    {
+      request_id: exchange.requestId,
+      ...exchange.span.logFields,
+      method: request.method,
+      route: exchange.route,
+      ...(exchange.route === "" ? { path: shownPath(request.url ?? "") } : {}),
+      status: response.headersSent ? response.statusCode : 0,
+      complete: response.writableFinished,
+      ms: Math.round(nowMs - exchange.startedMs),
+      bytes: exchange.bytesSent,
+      ...(reason === "" ? {} : { reason }),
+      ...(exchange.generationId === "" ? {} : { generation_id: exchange.generationId }),
+      ...(principal === undefined ? {} : principalLogFields(principal)),
+    },
+    "request",
+  );
+  endRequestSpan(exchange, reason);
+}

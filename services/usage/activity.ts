@@ -1,6 +1,7 @@
 import { sql } from "kysely";
+import { type Amounts, amountTerms, eachAmount } from "./amounts.ts";
 import { addDays } from "./day.ts";
-import type { Amounts, NamingRow, UsageDatabase } from "./store.ts";
+import type { NamingRow, UsageDatabase } from "./store.ts";
 
 /** How many days before today activity is shown of. */
 const daysBeforeToday = 30;
@@ -47,9 +48,7 @@ export async function listActivity(
     SELECT summed.*, naming.model, naming.permaslug, naming.provider_name
     FROM (
       SELECT day, endpoint_id, naming_id, max(last_ended_at) AS last_ended_at, sum(requests)::bigint AS requests,
-        sum(prompt_tokens)::bigint AS prompt_tokens, sum(completion_tokens)::bigint AS completion_tokens,
-        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(cached_tokens)::bigint AS cached_tokens,
-        sum(charged_nano_usd)::bigint AS charged_nano_usd, sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd
+        ${amountTerms((amount) => sql`sum(${amount})::bigint AS ${amount}`)}
       FROM activity
       WHERE account_id = ${accountId} AND day BETWEEN ${firstDay} AND ${lastDay} ${ofKey} ${ofMember}
       GROUP BY day, endpoint_id, naming_id
@@ -78,12 +77,7 @@ function add(named: NamedSum, other: NamedSum): NamedSum {
   return {
     ...named,
     requests: named.requests + other.requests,
-    prompt_tokens: named.prompt_tokens + other.prompt_tokens,
-    completion_tokens: named.completion_tokens + other.completion_tokens,
-    reasoning_tokens: named.reasoning_tokens + other.reasoning_tokens,
-    cached_tokens: named.cached_tokens + other.cached_tokens,
-    charged_nano_usd: named.charged_nano_usd + other.charged_nano_usd,
-    byok_list_nano_usd: named.byok_list_nano_usd + other.byok_list_nano_usd,
+    ...eachAmount((name) => named[name] + other[name]),
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../../gen/media/usage/v1/usage_pb.ts";
 import { endedAtMs } from "../../lib/events/event-message.ts";
 import type { ActivityEntry } from "./activity.ts";
+import { amountsOf } from "./amounts.ts";
 import { dayNumberOfMs, dayOfMs } from "./day.ts";
 import { type NamingRow, noMember, type RecordRow } from "./store.ts";
 
@@ -29,8 +30,7 @@ const lastMs = 253_402_300_799_999;
 export function storageFault(event: GenerationEvent): string | undefined {
   const endedMs = endedAtMs(event);
   if (!(endedMs >= 0 && endedMs <= lastMs)) return "ended_at lies outside of the years 1970 to 9999";
-  const { prompt = 0n, completion = 0n, reasoning = 0n, cachedPrompt = 0n } = event.tokens ?? {};
-  const amounts = [prompt, completion, reasoning, cachedPrompt, event.costNanoUsd, event.listPriceNanoUsd];
+  const amounts = [...Object.values(amountsOf(event)), event.listPriceNanoUsd];
   if (amounts.some((amount) => amount < 0n || amount > maxAmount))
     return "an amount lies outside of 0 to 10^15";
   return undefined;
@@ -42,7 +42,6 @@ export class RowWriter {
   readonly #days = new Map<number, string>();
 
   toRowRecord(event: GenerationEvent): StorableEvent {
-    const { tokens } = event;
     const endedMs = endedAtMs(event);
     const naming = this.#namingOf(event);
     const row = {
@@ -55,12 +54,7 @@ export class RowWriter {
       key_hash: event.keyHash,
       member_id: event.memberId === "" ? noMember : event.memberId,
       naming_id: naming.id,
-      prompt_tokens: tokens?.prompt ?? 0n,
-      completion_tokens: tokens?.completion ?? 0n,
-      reasoning_tokens: tokens?.reasoning ?? 0n,
-      cached_tokens: tokens?.cachedPrompt ?? 0n,
-      charged_nano_usd: event.costNanoUsd,
-      byok_list_nano_usd: event.byok ? event.listPriceNanoUsd : 0n,
+      ...amountsOf(event),
     };
     return { row, naming, bytes: toBinary(GenerationEventSchema, event) };
   }

@@ -7,6 +7,7 @@
  * 3. A day whose records may have been pruned is left alone.
  */
 import { sql } from "kysely";
+import { amountTerms } from "./amounts.ts";
 import { addDays } from "./day.ts";
 import { claimDay } from "./locks.ts";
 import { keptFrom } from "./retention.ts";
@@ -67,17 +68,12 @@ async function countDifferences(transaction: UsageTransaction, day: string): Pro
 async function mendDifferences(transaction: UsageTransaction, day: string): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     WITH ${differences(day)}
-    INSERT INTO activity (day, account_id, endpoint_id, key_hash, member_id, naming_id, requests, prompt_tokens,
-      completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
+    INSERT INTO activity (day, account_id, endpoint_id, key_hash, member_id, naming_id, requests,
+      ${amountTerms()}, last_ended_at)
     SELECT ${day}::date, difference.* FROM difference
     ON CONFLICT (account_id, day, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
       requests = excluded.requests,
-      prompt_tokens = excluded.prompt_tokens,
-      completion_tokens = excluded.completion_tokens,
-      reasoning_tokens = excluded.reasoning_tokens,
-      cached_tokens = excluded.cached_tokens,
-      charged_nano_usd = excluded.charged_nano_usd,
-      byok_list_nano_usd = excluded.byok_list_nano_usd,
+      ${amountTerms((amount) => sql`${amount} = excluded.${amount}`)},
       last_ended_at = excluded.last_ended_at`.execute(transaction);
   return Number(numAffectedRows);
 }
@@ -87,9 +83,7 @@ function differences(day: string) {
   return sql`
     truth AS (
       SELECT account_id, endpoint_id, key_hash, member_id, naming_id, count(*) AS requests,
-        sum(prompt_tokens)::bigint AS prompt_tokens, sum(completion_tokens)::bigint AS completion_tokens,
-        sum(reasoning_tokens)::bigint AS reasoning_tokens, sum(cached_tokens)::bigint AS cached_tokens,
-        sum(charged_nano_usd)::bigint AS charged_nano_usd, sum(byok_list_nano_usd)::bigint AS byok_list_nano_usd,
+        ${amountTerms((amount) => sql`sum(${amount})::bigint AS ${amount}`)},
         max(ended_at) FILTER (WHERE revision > 0) AS last_ended_at
       FROM record
       WHERE ended_at >= ${`${day}T00:00:00Z`}::timestamptz AND ended_at < ${`${addDays(day, 1)}T00:00:00Z`}::timestamptz
@@ -98,16 +92,11 @@ function differences(day: string) {
     cell AS (SELECT * FROM activity WHERE day = ${day}),
     difference AS (
       SELECT account_id, endpoint_id, key_hash, member_id, naming_id, coalesce(truth.requests, 0) AS requests,
-        coalesce(truth.prompt_tokens, 0) AS prompt_tokens, coalesce(truth.completion_tokens, 0) AS completion_tokens,
-        coalesce(truth.reasoning_tokens, 0) AS reasoning_tokens, coalesce(truth.cached_tokens, 0) AS cached_tokens,
-        coalesce(truth.charged_nano_usd, 0) AS charged_nano_usd,
-        coalesce(truth.byok_list_nano_usd, 0) AS byok_list_nano_usd, truth.last_ended_at
+        ${amountTerms((amount) => sql`coalesce(truth.${amount}, 0) AS ${amount}`)}, truth.last_ended_at
       FROM truth FULL JOIN cell USING (account_id, endpoint_id, key_hash, member_id, naming_id)
-      WHERE (coalesce(truth.requests, 0), coalesce(truth.prompt_tokens, 0), coalesce(truth.completion_tokens, 0),
-          coalesce(truth.reasoning_tokens, 0), coalesce(truth.cached_tokens, 0), coalesce(truth.charged_nano_usd, 0),
-          coalesce(truth.byok_list_nano_usd, 0), truth.last_ended_at)
-        IS DISTINCT FROM (coalesce(cell.requests, 0), coalesce(cell.prompt_tokens, 0),
-          coalesce(cell.completion_tokens, 0), coalesce(cell.reasoning_tokens, 0), coalesce(cell.cached_tokens, 0),
-          coalesce(cell.charged_nano_usd, 0), coalesce(cell.byok_list_nano_usd, 0), cell.last_ended_at)
+      WHERE (coalesce(truth.requests, 0), ${amountTerms((amount) => sql`coalesce(truth.${amount}, 0)`)},
+          truth.last_ended_at)
+        IS DISTINCT FROM (coalesce(cell.requests, 0), ${amountTerms((amount) => sql`coalesce(cell.${amount}, 0)`)},
+          cell.last_ended_at)
     )`;
 }

@@ -12,6 +12,7 @@
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { RefusedEvent } from "../../lib/events/batch-consumer.ts";
+import { amountArrays, amountTerms } from "./amounts.ts";
 import { RowWriter, type StorableEvent, storageFault } from "./convert.ts";
 import { shareDays } from "./locks.ts";
 import { keptFrom } from "./retention.ts";
@@ -94,7 +95,7 @@ async function insertRecords(
   if (batch.length === 0) return new Set();
   const { rows } = await sql<{ event_id: string }>`
     INSERT INTO record (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
-      prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, event)
+      ${amountTerms()}, event)
     SELECT ${columns} FROM ${unnested(batch)}
     ON CONFLICT (event_id) DO NOTHING RETURNING event_id`.execute(transaction); // 1.
   return new Set(rows.map(({ event_id }) => event_id));
@@ -119,11 +120,10 @@ async function replaceRecords(
   for (const row of replaced) rollUp.subtract(row); // 3.
   for (const { row } of replacing) rollUp.add(row);
   await sql`
-    UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, prompt_tokens,
-      completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, event) =
+    UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, ${amountTerms()},
+      event) =
       (fresh.revision, fresh.account_id, fresh.ended_at, fresh.endpoint_id, fresh.key_hash, fresh.member_id,
-        fresh.naming_id, fresh.prompt_tokens, fresh.completion_tokens, fresh.reasoning_tokens,
-        fresh.cached_tokens, fresh.charged_nano_usd, fresh.byok_list_nano_usd, fresh.event)
+        fresh.naming_id, ${amountTerms((amount) => sql`fresh.${amount}`)}, fresh.event)
     FROM (SELECT ${columns} FROM ${unnested(replacing)}) AS fresh
     WHERE record.event_id = fresh.event_id`.execute(transaction);
 }
@@ -135,14 +135,13 @@ async function lockRecords(
   const ids = rivals.map(({ row }) => row.event_id);
   const { rows } = await sql<RecordRow>`
     SELECT event_id, revision, account_id, ended_at, (ended_at AT TIME ZONE 'UTC')::date AS day, endpoint_id, encode(key_hash, 'hex') AS key_hash, member_id,
-      naming_id, prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd
+      naming_id, ${amountTerms()}
     FROM record WHERE event_id = ANY(${ids}) ORDER BY event_id FOR UPDATE`.execute(transaction);
   return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 const columns = sql`event_id, revision, account_id, ended_at, endpoint_id, decode(key_hash, 'hex') AS key_hash,
-  member_id, naming_id, prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd,
-  byok_list_nano_usd,
+  member_id, naming_id, ${amountTerms()},
   substring(bytes FROM first_byte FOR byte_count) AS event`;
 
 /** Rows as a table of arrays, their events one behind the other in `bytes`, which spares a copy of each as hex. */
@@ -162,9 +161,7 @@ function unnested(batch: readonly StorableEvent[]) {
   return sql`(SELECT ${all}::bytea AS bytes) AS whole, unnest(${column("event_id")}::text[],
     ${column("revision")}::smallint[], ${column("account_id")}::uuid[], ${endedAt}::timestamptz[],
     ${column("endpoint_id")}::uuid[], ${column("key_hash")}::text[], ${column("member_id")}::uuid[],
-    ${column("naming_id")}::uuid[], ${column("prompt_tokens")}::bigint[], ${column("completion_tokens")}::bigint[],
-    ${column("reasoning_tokens")}::bigint[], ${column("cached_tokens")}::bigint[], ${column("charged_nano_usd")}::bigint[],
-    ${column("byok_list_nano_usd")}::bigint[], ${firstBytes}::int[], ${byteCounts}::int[])
-    AS part (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, prompt_tokens,
-      completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, first_byte, byte_count)`;
+    ${column("naming_id")}::uuid[], ${amountArrays(batch.map(({ row }) => row))}, ${firstBytes}::int[], ${byteCounts}::int[])
+    AS part (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
+      ${amountTerms()}, first_byte, byte_count)`;
 }

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import type { Amounts, CellOwner, NamingRow, RecordRow, UsageTransaction } from "./store.ts";
+import { type Amounts, amountArrays, amountNames, amountTerms, eachAmount } from "./amounts.ts";
+import type { CellOwner, NamingRow, RecordRow, UsageTransaction } from "./store.ts";
 
 /** What is to be added to one cell of the roll-up; negative where records leave it. */
 export interface CellChange extends CellOwner, Amounts {
@@ -10,15 +11,6 @@ export interface CellChange extends CellOwner, Amounts {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-const amountNames = [
-  "prompt_tokens",
-  "completion_tokens",
-  "reasoning_tokens",
-  "cached_tokens",
-  "charged_nano_usd",
-  "byok_list_nano_usd",
-] as const satisfies readonly (keyof Amounts)[];
 
 /** The changes of many records, merged by cell. */
 export class RollUp {
@@ -62,12 +54,7 @@ export class RollUp {
 function nothing() {
   return {
     requests: 0n,
-    prompt_tokens: 0n,
-    completion_tokens: 0n,
-    reasoning_tokens: 0n,
-    cached_tokens: 0n,
-    charged_nano_usd: 0n,
-    byok_list_nano_usd: 0n,
+    ...eachAmount(() => 0n),
     last_ended_at: null as Date | null,
   };
 }
@@ -86,27 +73,17 @@ export async function writeChanges(
   const ended = changes.map(({ last_ended_at }) => last_ended_at?.toISOString() ?? null);
   await sql`
     INSERT INTO activity AS cell (account_id, day, endpoint_id, key_hash, member_id, naming_id, requests,
-      prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd,
-      last_ended_at)
+      ${amountTerms()}, last_ended_at)
     SELECT account_id, day, endpoint_id, decode(key_hash, 'hex'), member_id, naming_id, requests,
-      prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd,
-      last_ended_at
+      ${amountTerms()}, last_ended_at
     FROM unnest(${column("account_id")}::uuid[], ${column("day")}::date[], ${column("endpoint_id")}::uuid[],
       ${column("key_hash")}::text[], ${column("member_id")}::uuid[], ${column("naming_id")}::uuid[],
-      ${column("requests")}::bigint[], ${column("prompt_tokens")}::bigint[],
-      ${column("completion_tokens")}::bigint[], ${column("reasoning_tokens")}::bigint[],
-      ${column("cached_tokens")}::bigint[], ${column("charged_nano_usd")}::bigint[],
-      ${column("byok_list_nano_usd")}::bigint[], ${ended}::timestamptz[])
-      AS change (account_id, day, endpoint_id, key_hash, member_id, naming_id, requests, prompt_tokens,
-        completion_tokens, reasoning_tokens, cached_tokens, charged_nano_usd, byok_list_nano_usd, last_ended_at)
+      ${column("requests")}::bigint[], ${amountArrays(changes)}, ${ended}::timestamptz[])
+      AS change (account_id, day, endpoint_id, key_hash, member_id, naming_id, requests, ${amountTerms()},
+        last_ended_at)
     ON CONFLICT (account_id, day, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
       requests = cell.requests + excluded.requests,
-      prompt_tokens = cell.prompt_tokens + excluded.prompt_tokens,
-      completion_tokens = cell.completion_tokens + excluded.completion_tokens,
-      reasoning_tokens = cell.reasoning_tokens + excluded.reasoning_tokens,
-      cached_tokens = cell.cached_tokens + excluded.cached_tokens,
-      charged_nano_usd = cell.charged_nano_usd + excluded.charged_nano_usd,
-      byok_list_nano_usd = cell.byok_list_nano_usd + excluded.byok_list_nano_usd,
+      ${amountTerms((amount) => sql`${amount} = cell.${amount} + excluded.${amount}`)},
       last_ended_at = greatest(cell.last_ended_at, excluded.last_ended_at)`.execute(transaction);
 }
 

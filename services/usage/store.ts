@@ -1,16 +1,5 @@
 import type { Kysely, Transaction } from "kysely";
-
-/** What a record adds to its cell besides one request; tokens, and amounts in nano-USD. */
-export interface Amounts {
-  readonly prompt_tokens: bigint;
-  readonly completion_tokens: bigint;
-  readonly reasoning_tokens: bigint;
-  /** The part of `prompt_tokens` that came from the provider's cache. */
-  readonly cached_tokens: bigint;
-  readonly charged_nano_usd: bigint;
-  /** List price of what the account's own provider keys served. */
-  readonly byok_list_nano_usd: bigint;
-}
+import type { Amounts } from "./amounts.ts";
 
 /** Which cell a record is counted in, its day aside. */
 export interface CellOwner {

@@ -14,7 +14,7 @@ import { listFiles, parseSource, readSources, readText } from "./rules/source-fi
 const libEdges: LibEdges = {
   database: ["telemetry"],
   events: ["database", "telemetry"],
-  generation: ["events", "identity", "money", "rpc", "telemetry"],
+  generation: ["events", "identity", "limits", "money", "rpc", "telemetry"],
   identity: ["rpc"],
   limits: [],
   "rate-limit": ["identity", "rpc", "telemetry"],

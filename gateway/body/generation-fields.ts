@@ -11,9 +11,10 @@ import {
   maxProviders,
   maxTraceBytes,
 } from "../../lib/generation/request-limits.ts";
+import { maxBodyElements } from "../../lib/limits/json-bounds.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { stringEnum } from "../schema/string-enum.ts";
-import { isObject, type JsonObject, maxBodyElements, withoutNulls } from "./json-body.ts";
+import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
 
 /** The longest text of a request, bytes: longer than any model takes. */
 export const maxTextBytes = 384 * 1024;

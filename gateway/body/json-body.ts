@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { maxBodyElements } from "../../lib/limits/json-bounds.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { findOversize, joinPath } from "./schema-size.ts";
 
@@ -11,9 +12,6 @@ const otherCharset = /;[ \t]*charset=(?!"?utf-?8"?[ \t]*(?:;|$))/i;
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 const maxPathLength = 200;
 const decoder = new TextDecoder("utf-8", { fatal: true });
-
-/** How many members and items a body may have in all: far more than any use of a route has. */
-export const maxBodyElements = 1024;
 
 /** What holds of every JSON body, as options of its schema. */
 export const bodyRules = {

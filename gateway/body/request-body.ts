@@ -2,11 +2,11 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { BodyBytes } from "../../lib/limits/body-bytes.ts";
 import type { ByteBudget, ByteOwner } from "../../lib/limits/byte-budget.ts";
 import { collectBody } from "../../lib/limits/collect-body.ts";
-import { JsonBounds } from "../../lib/limits/json-bounds.ts";
+import { JsonBounds, maxBodyElements } from "../../lib/limits/json-bounds.ts";
 import { longStringBytes } from "../../lib/limits/long-strings.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { type JsonObject, maxBodyElements } from "./json-body.ts";
+import type { JsonObject } from "./json-body.ts";
 import { type LargeJson, parseLargeJsonBody } from "./large-json.ts";
 
 /** What bounds a request's body. */

@@ -22,16 +22,11 @@ import {
   textFields,
   textOperators,
 } from "../../lib/limits/destination-limits.ts";
+import { maxBodyElements } from "../../lib/limits/json-bounds.ts";
 import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { freeObjectIssues } from "../body/generation-fields.ts";
-import {
-  bodyRules,
-  compileCheck,
-  type JsonObject,
-  maxBodyElements,
-  withoutNulls,
-} from "../body/json-body.ts";
+import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
 import { namePattern, nameWords } from "../schema/name-schema.ts";
 import { stringEnum } from "../schema/string-enum.ts";
 import { filterLogics } from "./answer.ts";

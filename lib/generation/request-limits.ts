@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { ProviderPreferences } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
+import { maxBodyElements } from "../limits/json-bounds.ts";
 import type { Issue } from "../runtime/domain-error.ts";
 import { codePoints } from "./code-points.ts";
 
@@ -11,11 +12,6 @@ export const speedRange = { minimum: 0.25, maximum: 4 } as const;
 export const maxLabelCharacters = 256;
 /** Longest `trace`, bytes as JSON. */
 export const maxTraceBytes = 16 * 1024;
-/**
- * Members and items of a trace at all levels: as many as a body of the gateway has in all. Account decodes traces by the
- * dozen (account-holds.ts), and each value takes it 1 to 2.5 µs.
- */
-const maxTraceValues = 1024;
 /** Longest `provider.options`, bytes as JSON. */
 export const maxOptionsBytes = 64 * 1024;
 /** Most providers of a list. */
@@ -39,9 +35,10 @@ export function attributionIssues({ user, sessionId, trace }: AttributionFields)
     issues.push({ path: "trace", message: `must be at most ${maxTraceBytes} bytes as JSON` });
     return issues;
   }
+  // Account decodes traces by the dozen (account-holds.ts), and each value takes it 1 to 2.5 µs.
   const { values, holdsNul } = walk(trace);
-  if (values > maxTraceValues) {
-    issues.push({ path: "trace", message: `must not have more than ${maxTraceValues} members and items` });
+  if (values > maxBodyElements) {
+    issues.push({ path: "trace", message: `must not have more than ${maxBodyElements} members and items` });
   }
   if (holdsNul) issues.push({ path: "trace", message: withoutNul });
   return issues;

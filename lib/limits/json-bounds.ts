@@ -10,6 +10,9 @@
 import { DomainError } from "../runtime/domain-error.ts";
 import { asBuffer } from "./body-bytes.ts";
 
+/** How many members and items a JSON body of a request may have in all: far more than any use of it has. */
+export const maxBodyElements = 1024;
+
 /** What a JSON text may hold. */
 export interface JsonBoundsOptions {
   /** Members of all objects and items of all arrays together. */

@@ -56,7 +56,7 @@ export interface GatewayDependencies extends GatewayClients {
   log: Log;
   clock: Clock;
   metrics?: Metrics | undefined;
-  /** Is told of the requests that run. */
+  /** Notified of the requests that run. */
   loopDelay?: LoopDelay | undefined;
   /** Records nothing unless given. */
   tracer?: Tracer;

@@ -20,7 +20,7 @@ import { generationSpec } from "../services/image/config.ts";
 import { synthesisSpec } from "../services/speech/config.ts";
 
 /**
- * The variables of the embedded default. What a process of its own would be told, it makes itself: keys, database, and
+ * The variables of the embedded default. What a process of its own would be given, it makes itself: keys, database, and
  * no wait before it stops.
  */
 export const standaloneSpec = {

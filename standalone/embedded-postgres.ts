@@ -4,7 +4,7 @@ import type { Log } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { runnableBinaries } from "./postgres-binaries.ts";
 import { ensureCluster, ownerRole } from "./postgres-cluster.ts";
-import { prepareDataDirectory, settleHome } from "./postgres-home.ts";
+import { locateHome, prepareDataDirectory } from "./postgres-home.ts";
 import { type DirectoryLock, lockDirectory } from "./postgres-lock.ts";
 import { launchServer, type PostgresServer } from "./postgres-server.ts";
 
@@ -55,7 +55,7 @@ async function start(options: EmbeddedPostgresOptions, locks: DirectoryLock[]): 
     durable = true,
     stopTimeoutMs = 20_000,
   } = options;
-  const home = await settleHome(dataDir, log);
+  const home = await locateHome(dataDir, log);
   // A copy of a data directory names the same home as its original, so the home is locked too.
   locks.push(lockDirectory(home.path));
   const binaries = await runnableBinaries(home.path, home.user);

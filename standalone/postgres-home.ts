@@ -1,9 +1,9 @@
 /**
  * Where the database of a data directory lives: its home, which holds the cluster and belongs to the server's user.
  *
- * 1. A home once settled stays: a cluster in DATA_DIR/postgres, or the place that DATA_DIR/postgres-location names, is
+ * 1. A home once chosen stays: a cluster in DATA_DIR/postgres, or the place that DATA_DIR/postgres-location names, is
  *    used or the start fails. An empty database never takes the place of a lost one.
- * 2. The location is noted before anything is in the place, and the place has a random name, so nobody else's is met.
+ * 2. The location is noted before anything is in the place, and the place has a random name, so it is nobody else's.
  */
 import {
   access,
@@ -32,7 +32,7 @@ export interface ServerHome {
 }
 
 /** The file in a data directory that names the home where that is elsewhere. */
-export const noteOfHome = "postgres-location";
+export const locationFileName = "postgres-location";
 
 /** Directories for databases whose data directory the server's user can't reach, best first. */
 const elsewhere = ["/var/lib/media-gateway", tmpdir()];
@@ -54,30 +54,30 @@ export async function prepareDataDirectory(dataDir: string): Promise<string> {
 }
 
 /** The home that belongs to `dataDir`, made on the first start. Throws StartError. */
-export async function settleHome(dataDir: string, log: Log): Promise<ServerHome> {
+export async function locateHome(dataDir: string, log: Log): Promise<ServerHome> {
   const near = join(dataDir, "postgres");
-  const locationFile = join(dataDir, noteOfHome);
+  const locationFile = join(dataDir, locationFileName);
   const noted = (await readFile(locationFile, "utf8").catch(() => "")).trim();
   if (noted !== "") {
-    if (await exists(noted)) return sayWhere(await settled(noted), log);
+    if (await exists(noted)) return warnElsewhere(await openHome(noted), log);
     throw new StartError(
       `the database of DATA_DIR ${dataDir} is at ${noted}, which is missing; ` +
         `bring it back, or remove ${locationFile} to begin with an empty one`,
     );
   }
-  if (await exists(join(near, "cluster"))) return settled(near);
+  if (await exists(join(near, "cluster"))) return openHome(near);
   const user = await unprivilegedUser();
   if (user === undefined || (await mayEnter(dataDir, user))) {
     await mkdir(near, { recursive: true, mode: 0o700 });
-    if (user === undefined || (await give(near, user))) return settled(near);
+    if (user === undefined || (await transfer(near, user))) return openHome(near);
   }
   const home = await placeElsewhere(user);
   await writeAtomically(locationFile, `${home}\n`);
-  return sayWhere(await settled(home), log);
+  return warnElsewhere(await openHome(home), log);
 }
 
-/** Said at each start, lest a copy of the data directory be taken for a backup of the database. */
-function sayWhere(home: ServerHome, log: Log): ServerHome {
+/** Logged at each start, lest a copy of the data directory be taken for a backup of the database. */
+function warnElsewhere(home: ServerHome, log: Log): ServerHome {
   log.warn({ home: home.path }, "PostgreSQL's user can't reach DATA_DIR: the database is kept elsewhere");
   return home;
 }
@@ -98,7 +98,7 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 /** As root the owner of the home runs the server, so that a cluster stays usable whoever made it. */
-async function settled(path: string): Promise<ServerHome> {
+async function openHome(path: string): Promise<ServerHome> {
   const home = { path, cluster: join(path, "cluster") };
   const { uid, gid } = await stat(path);
   if (!isRoot()) {
@@ -124,7 +124,7 @@ async function placeElsewhere(user: ServerUser): Promise<string> {
       if ((await mkdir(parent, { recursive: true })) !== undefined) await chmod(parent, 0o711);
       if (!(await mayEnter(parent, user))) continue;
       const home = await mkdtemp(join(parent, "media-gateway-"));
-      if (await give(home, user)) return home;
+      if (await transfer(home, user)) return home;
     } catch {
       // Not there, or not ours to write to: the next one may be.
     }
@@ -135,8 +135,8 @@ async function placeElsewhere(user: ServerUser): Promise<string> {
   );
 }
 
-/** Hands over an empty directory; false where that isn't allowed or the file system doesn't know owners. */
-async function give(directory: string, user: ServerUser): Promise<boolean> {
+/** Makes a user the owner of an empty directory; false where that isn't allowed or the file system doesn't know owners. */
+async function transfer(directory: string, user: ServerUser): Promise<boolean> {
   try {
     await chown(directory, user.uid, user.gid);
     await chmod(directory, 0o700);

@@ -39,7 +39,7 @@ export async function stopOrphan(home: ServerHome, pgCtl: string, log: Log): Pro
   if (pid === undefined) return;
   if (process.platform === "win32") return stopByControlProgram(home, pgCtl);
   if (!(await isServerOf(pid, home.cluster))) {
-    if (isAlive(pid)) await disown(home);
+    if (isAlive(pid)) await replaceStalePid(home);
     return;
   }
   log.warn({ pid }, "stopping the PostgreSQL server that an earlier process left behind");
@@ -106,7 +106,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): string | undefined
  * Puts this process in the place of an unrelated one: PostgreSQL doesn't take its own parent for another server, and
  * still examines the shared memory that the other lines name.
  */
-async function disown({ cluster, user }: ServerHome): Promise<void> {
+async function replaceStalePid({ cluster, user }: ServerHome): Promise<void> {
   const file = join(cluster, "postmaster.pid");
   const text = await readFile(file, "utf8");
   const replaced = `${file}.replaced`;

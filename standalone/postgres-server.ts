@@ -118,7 +118,7 @@ export class PostgresServer {
         signal.throwIfAborted();
         throw new StartError(`PostgreSQL did not become ready: ${this.lastLines()}`);
       }
-      if (await this.#saysReady(home.cluster)) return true;
+      if (await this.#reportsReady(home.cluster)) return true;
       await delay(pollMs);
     }
     return false;
@@ -155,7 +155,7 @@ export class PostgresServer {
   }
 
   /** The eighth line of `postmaster.pid` is the server's own word on its state (PostgreSQL, pidfile.h). */
-  async #saysReady(cluster: string): Promise<boolean> {
+  async #reportsReady(cluster: string): Promise<boolean> {
     const text = await readFile(join(cluster, "postmaster.pid"), "utf8").catch(() => "");
     const lines = text.split("\n");
     return Number(lines[0]) === this.#child.pid && lines[7]?.trim() === "ready";

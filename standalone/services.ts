@@ -30,7 +30,7 @@ import type { StandaloneConfig } from "./config.ts";
 import { openLocalBus } from "./local-bus.ts";
 import { migrateSchemas } from "./schemas.ts";
 
-/** What the services of one process are made from besides what it is told. */
+/** What the services of one process are made from besides its configuration. */
 export interface LocalGround {
   readonly databaseUrl: string;
   readonly keyFiles: KeyFiles;
@@ -42,7 +42,7 @@ export interface LocalServices extends ProcessLimits {
   readonly clients: GatewayClients;
   /** The generations that are under way, those whose callers have left included. */
   readonly running: RunningGenerations;
-  /** Makes the first account where there is none. Its keys are never told again, so all else must have worked. */
+  /** Makes the first account where there is none. Its keys are never shown again, so all else must have worked. */
   makeFirstAccount(): Promise<BootstrapKeys | undefined>;
 }
 

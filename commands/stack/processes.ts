@@ -44,7 +44,7 @@ export function scriptOf(name: ProcessName): string {
   return name === "gateway" ? "gateway/main.ts" : `services/${name}/main.ts`;
 }
 
-/** The `what` of the log line that tells a process's port. */
+/** The `what` of the log line that names a process's port. */
 export function listensFor(name: ProcessName): "rest" | "rpc" {
   return name === "gateway" ? "rest" : "rpc";
 }

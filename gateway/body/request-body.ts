@@ -61,7 +61,7 @@ export async function readLargeJsonBody(
 
 /**
  * The whole body, empty when the request has none; `scan` sees it as it comes. Its bytes are held until the answer has
- * ended, and a client that waits for `100 Continue` is told so once there is room. Throws body_too_large (from
+ * ended, and a client that waits for `100 Continue` gets it once there is room. Throws body_too_large (from
  * Content-Length before a byte is read, else while reading), invalid_body when it does not arrive in time,
  * service_unavailable when there is no room, cancelled when the client leaves, and what the scan throws.
  */

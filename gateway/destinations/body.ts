@@ -80,7 +80,7 @@ const filterRules = Type.Object({
   ),
 });
 
-/** In one type, so that faults are told in one sentence. */
+/** In one type, so that faults are reported in one sentence. */
 function orNull<S extends TSchema>(schema: S, type: "array" | "object", description: string) {
   return Type.Optional(Type.Unsafe<Static<S> | null>({ ...schema, type: [type, "null"], description }));
 }

@@ -32,7 +32,7 @@ export interface DestinationsDependencies {
 
 const collectionPath = `${apiPath}/observability/destinations`;
 const destinationPath = `${collectionPath}/:id`;
-/** Longer than the service waits for a receiver, so that one that hangs is told as such. */
+/** Longer than the service waits for a receiver, so that one that hangs is reported as such. */
 const testTimeoutMs = 20_000;
 
 /** All of /api/v1/observability/destinations. */

@@ -26,7 +26,7 @@ const placeholders: ExampleModels = {
 const freshMs = 10_000;
 const timeoutMs = 2_000;
 
-/** Tells the first model of each medium that its service lists, in the catalogue's order; never rejects. */
+/** Finds the first model of each medium that its service lists, in the catalogue's order; never rejects. */
 export function createExampleModels(dependencies: ExampleModelsDependencies): () => Promise<ExampleModels> {
   const { clock } = dependencies;
   let asked: { readonly atMs: number; readonly models: Promise<ExampleModels> } | undefined;

@@ -52,7 +52,7 @@ export async function sendText(
   endAfterLinger(exchange);
 }
 
-/** Answers with an error; an answer that has begun tells it where its form allows that, and is cut where not. */
+/** Answers with an error; an answer that has begun reports it where its form allows that, and is cut where not. */
 export async function sendError(exchange: Exchange, error: DomainError, creditsUrl: string): Promise<void> {
   exchange.reason = wordOfReason(error.reason);
   exchange.generationId ||= error.generationId;

@@ -35,7 +35,7 @@ export class Exchange {
   awaitsContinue = false;
   /** The parts of the path that the route's pattern names. */
   parameters: Readonly<Record<string, string>> = {};
-  /** Tells an error in an answer that has begun and ends it; false when it can't. Without it, such an answer is cut. */
+  /** Reports an error in an answer that has begun and ends it; false when it can't. Without it, such an answer is cut. */
   failInBand: ((body: ErrorBody) => boolean) | undefined;
   #gone: AbortController | undefined;
   readonly #clock: Clock;

@@ -6,7 +6,7 @@
  *    connection, and the connection is closed.
  * 2. close() goes on accepting for `delayMs`, then refuses new connections, lets running requests end, and drops what
  *    is left at `timeoutMs`. From its first moment on, answers that begin say `Connection: close`; a connection whose
- *    client was told nothing is ended once it has been quiet for `delayMs` (http1-connections.ts).
+ *    client got no notice is ended once it has been quiet for `delayMs` (http1-connections.ts).
  */
 import {
   createServer,

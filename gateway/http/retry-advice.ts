@@ -1,7 +1,7 @@
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { AttemptFailure, DomainError } from "../../lib/runtime/domain-error.ts";
 
-/** The header by which SDKs of the OpenAI kind are told whether to send a request again; else the status decides. */
+/** The header that says to SDKs of the OpenAI kind whether to send a request again; else the status decides. */
 export const shouldRetryHeader = "x-should-retry";
 
 /** Whether the same request may succeed when it is sent again; undefined: nobody knows. */

@@ -43,7 +43,7 @@ export interface ImageAnswer {
   dispose(): void;
 }
 
-/** What the stream has told so far. */
+/** What has come of the stream so far. */
 interface Progress {
   answer: ImageAnswer | undefined;
   images: number;

@@ -6,7 +6,7 @@
  * 2. Comments and errors stand between events only, and only while the client takes what is written.
  * 3. The event of the last image that was asked for is ended by `end`, which knows the usage, or without it by a failure:
  *    that image is whole all the same.
- * 4. A failure inside of an event can't be told in the stream: its connection is cut, and clients drop the event.
+ * 4. A failure inside of an event can't be reported in the stream: its connection is cut, and clients drop the event.
  */
 import type {
   GenerationFinished,

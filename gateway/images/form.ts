@@ -26,7 +26,7 @@ export interface ImageForm {
     /** Undefined where the form has no such event. */
     text(chunk: TextChunk): string | undefined;
     completedHead(start: ImageStart): string;
-    /** The member that tells the usage, a comma before it. */
+    /** The member that states the usage, a comma before it. */
     usage(finished: GenerationFinished): string;
     /** What follows the last event; may be empty. */
     readonly end: string;

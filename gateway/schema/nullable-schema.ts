@@ -1,6 +1,6 @@
 import Type, { type TNumberOptions, type TSchemaOptions, type TStringOptions, type TUnsafe } from "typebox";
 
-/** A schema of a text or null, in one type so that faults are told in one sentence. */
+/** A schema of a text or null, in one type so that faults are reported in one sentence. */
 export function nullableString(options: TStringOptions = {}): TUnsafe<string | null> {
   return Type.Unsafe<string | null>({ type: ["string", "null"], ...options });
 }

@@ -11,7 +11,7 @@ export interface DatabaseOptions {
   readonly log: Log;
   /** Most connections open at once; 8 unless given, since more of them only slow down an account that all want. */
   readonly maxConnections?: number;
-  /** Is handed the pool once, for metrics; its figures are those of the moment they are read. */
+  /** Is handed the pool once, for metrics; its counts are those of the moment they are read. */
   readonly watch?: ((pool: PoolReading) => void) | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { PoolReading } from "./connect.ts";
 
-/** Tells how busy a pool of database connections is; for `connectDatabase`. */
+/** Exports how busy a pool of database connections is; for `connectDatabase`. */
 export function watchPools(metrics: Metrics): (pool: PoolReading) => void {
   return (pool) => {
     const { schema } = pool;

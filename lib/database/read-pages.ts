@@ -26,7 +26,7 @@ export async function* readPages<DB, R>(
       .catch(() => undefined);
     return ended;
   };
-  // A generator that is abandoned is not always told so.
+  // A generator that is abandoned is not always ended.
   signal.addEventListener("abort", end, { once: true });
   try {
     signal.throwIfAborted();

@@ -49,7 +49,7 @@ export interface EventConsumerOptions {
   isPoison(error: unknown): boolean;
 }
 
-/** A service's reading of the events, with figures for metrics. */
+/** A service's reading of the events, with counts for metrics. */
 export interface EventConsumer {
   /** Whether the group's place could be read lately. */
   readonly connected: boolean;

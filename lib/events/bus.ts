@@ -94,7 +94,7 @@ export interface Bus {
   consume(options: ConsumeOptions): BusConsumer;
   /** Moves a group that has no members. Rejects when it has some, or when the bus is away. */
   seek(options: SeekOptions, signal: AbortSignal): Promise<void>;
-  /** Makes the topics that are missing and tells what differs of the others. More partitions are added, never fewer. */
+  /** Makes the topics that are missing and reports what differs of the others. More partitions are added, never fewer. */
   ensureTopics(topics: readonly TopicSettings[], signal: AbortSignal): Promise<readonly TopicState[]>;
   /** How long a topic keeps messages, milliseconds; Infinity for ever. Rejects when the bus is away or has no such topic. */
   retentionMs(topic: string, signal: AbortSignal): Promise<number>;

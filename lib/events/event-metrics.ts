@@ -1,15 +1,15 @@
-import type { Figure, Metrics, Reading } from "../telemetry/metrics.ts";
+import type { Metrics, ObservedMetric, Reading } from "../telemetry/metrics.ts";
 import type { EventConsumer } from "./batch-consumer.ts";
-import type { SendQueueFigures } from "./send-queue.ts";
+import type { SendQueueStats } from "./send-queue.ts";
 
-type PublisherFigure = readonly [
-  kind: Figure["kind"],
+type PublisherMetric = readonly [
+  kind: ObservedMetric["kind"],
   name: string,
   help: string,
-  read: (now: SendQueueFigures) => number,
+  read: (now: SendQueueStats) => number,
 ];
 
-const publisherFigures: readonly PublisherFigure[] = [
+const publisherMetrics: readonly PublisherMetric[] = [
   ["gauge", "pending", "Events that wait for the bus or are under way to it.", ({ pending }) => pending],
   ["gauge", "pending_bytes", "Bytes of those events.", ({ pendingBytes }) => pendingBytes],
   [
@@ -30,23 +30,23 @@ const publisherFigures: readonly PublisherFigure[] = [
     "counter",
     "let_go_total",
     "Events that account has and that were not sent because too many waited.",
-    ({ letGo }) => letGo,
+    ({ evicted }) => evicted,
   ],
 ];
 
-/** Tells how the events of a service, such as `speech`, get onto the bus. */
-export function watchPublisher(metrics: Metrics, service: string, figures: () => SendQueueFigures): void {
-  for (const [kind, name, help, read] of publisherFigures) {
+/** Exports how the events of a service, such as `speech`, get onto the bus. */
+export function watchPublisher(metrics: Metrics, service: string, stats: () => SendQueueStats): void {
+  for (const [kind, name, help, read] of publisherMetrics) {
     metrics.observe({
       name: `media_gateway_publisher_${name}`,
       help,
       kind,
-      read: () => [{ value: read(figures()), labels: { service } }],
+      read: () => [{ value: read(stats()), labels: { service } }],
     });
   }
 }
 
-/** Tells how a group takes in events; nothing before the consumer has begun. */
+/** Exports how a group takes in events; nothing before the consumer has begun. */
 export function watchConsumer(
   metrics: Metrics,
   group: string,
@@ -54,7 +54,7 @@ export function watchConsumer(
 ): void {
   const labels = { group };
   const observe = (
-    kind: Figure["kind"],
+    kind: ObservedMetric["kind"],
     name: string,
     help: string,
     read: (now: EventConsumer) => number | undefined,

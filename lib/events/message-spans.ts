@@ -25,7 +25,7 @@ export function withTrace(message: OutgoingMessage, { traceparent }: Span): Outg
 
 /**
  * A span for each message of a batch whose sender records its trace, from when the batch is there until it is stored: a
- * message goes on with the trace of the request that it tells of, so each has its own, and all last as long as the batch.
+ * message goes on with the trace of the request that it reports, so each has its own, and all last as long as the batch.
  */
 export function beginProcessing(
   tracer: Tracer,

@@ -1,8 +1,8 @@
 /**
- * Puts quarantined messages back onto their topic, once what kept a group from applying them is mended.
+ * Puts quarantined messages back onto their topic, once what kept a group from applying them is repaired.
  *
- * 1. A group of its own remembers how far a group's letters were replayed: a second replay begins where the first ended.
- * 2. A letter is passed once its message is durable on its topic again; every group of that topic meets it there.
+ * 1. A group of its own keeps how far a group's letters were replayed: a second replay begins where the first ended.
+ * 2. A letter is passed once its message is durable on its topic again; every group of that topic reads it there.
  * 3. A message that is quarantined again while the replay runs is left for the next one: the replay ends.
  */
 import { randomUUID } from "node:crypto";

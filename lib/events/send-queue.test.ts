@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog } from "../runtime/log.ts";
 import { type OutgoingMessage, PublishError } from "./bus.ts";
-import { LetGoError, SendQueue, type SendQueueOptions } from "./send-queue.ts";
+import { EvictedError, SendQueue, type SendQueueOptions } from "./send-queue.ts";
 
 const topic = "some.topic";
 const messageOf = (name: string, value = name): OutgoingMessage => ({ key: name, value: Buffer.from(value) });
@@ -48,7 +48,7 @@ describe("a message", () => {
     expect(two?.names).toEqual(["c", "d"]);
     two?.end.resolve();
     await Promise.all(later);
-    expect(queue.figures).toMatchObject({ pending: 0, pendingBytes: 0, oldestMs: 0, published: 4 });
+    expect(queue.stats).toMatchObject({ pending: 0, pendingBytes: 0, oldestMs: 0, published: 4 });
   });
 
   test("is sent again, the same bytes, until the bus takes it", async () => {
@@ -56,11 +56,11 @@ describe("a message", () => {
     const { confirmed } = queue.add(messageOf("a"));
     (await sent(1))?.end.reject(new Error("away"));
     (await sent(2))?.end.reject(new Error("away"));
-    expect(queue.figures).toMatchObject({ pending: 1, published: 0 });
+    expect(queue.stats).toMatchObject({ pending: 1, published: 0 });
     (await sent(3))?.end.resolve();
     await confirmed;
     expect(sends.map(({ names }) => names)).toEqual([["a"], ["a"], ["a"]]);
-    expect(queue.figures).toMatchObject({ failures: 2, published: 1 });
+    expect(queue.stats).toMatchObject({ failures: 2, published: 1 });
     expect(logged.map(({ msg }) => msg)).toEqual([
       "messages can't be sent yet",
       "messages can be sent again",
@@ -83,7 +83,7 @@ describe("a message", () => {
     (await sent(5))?.end.resolve();
     await Promise.all([good, other]);
     await expect(bad).rejects.toThrow("too large");
-    expect(queue.figures).toMatchObject({ published: 2, quarantined: 1, pending: 0 });
+    expect(queue.stats).toMatchObject({ published: 2, quarantined: 1, pending: 0 });
     expect(sends.map(({ names }) => names)).toEqual([["a", "b", "c"], ["a", "b"], ["a"], ["b"], ["c"]]);
   });
 });
@@ -102,7 +102,7 @@ describe("a message that its sender gives up", () => {
       await expect(message?.confirmed).rejects.toThrow("given up");
     expect(await queue.flush(0)).toBe(true);
     expect(sends.map(({ names }) => names)).toEqual([["a", "b", "c"], ["c"]]);
-    expect(queue.figures).toMatchObject({ pending: 0, pendingBytes: 0, published: 1 });
+    expect(queue.stats).toMatchObject({ pending: 0, pendingBytes: 0, published: 1 });
   });
 });
 
@@ -132,12 +132,13 @@ describe("memory", () => {
     const names = ["a", "b", "c", "d", "e", "f"];
     const queued = names.map((name) => queue.add(messageOf(name)));
     for (const index of [0, 2, 4]) queued[index]?.isKeptElsewhere();
-    for (const index of [0, 2, 4]) await expect(queued[index]?.confirmed).rejects.toBeInstanceOf(LetGoError);
+    for (const index of [0, 2, 4])
+      await expect(queued[index]?.confirmed).rejects.toBeInstanceOf(EvictedError);
     under?.end.resolve();
     await first.confirmed;
     const rest = await sent(2);
     expect(rest?.names).toEqual(["b", "d", "f"]);
-    expect(queue.figures).toMatchObject({ letGo: 3, pending: 3 });
+    expect(queue.stats).toMatchObject({ evicted: 3, pending: 3 });
   });
 });
 
@@ -160,6 +161,6 @@ describe("the end", () => {
     queue.close();
     await expect(waiting.confirmed).rejects.toThrow("closed");
     await expect(under.confirmed).rejects.toThrow();
-    expect(queue.figures.pending).toBe(0);
+    expect(queue.stats.pending).toBe(0);
   });
 });

@@ -6,8 +6,8 @@
  * 2. One batch at a time, in the order in which messages came; a batch that fails is sent again, the same bytes, until
  *    it succeeds: copies are harmless.
  * 3. A message that the bus will never take is found by halving and refused, and those beside it go on.
- * 4. What is in memory is bounded: messages that are kept elsewhere are let go of when many wait, and `hasRoom` tells
- *    when even the others are too many. A message that is kept nowhere else is only dropped when its sender says so.
+ * 4. What is in memory is bounded: messages that are kept elsewhere are evicted when many wait, and `hasRoom` says when
+ *    even the others are too many. A message that is kept nowhere else is only dropped when its sender says so.
  */
 import { ExponentialBackoff, handleWhen, retry } from "cockatiel";
 import { type Clock, systemClock } from "../runtime/clock.ts";
@@ -21,7 +21,7 @@ export interface SendQueueOptions {
   readonly topic: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** Beyond so many waiting messages those kept elsewhere are let go of; 2,000 unless given. */
+  /** Beyond so many waiting messages those kept elsewhere are evicted; 2,000 unless given. */
   readonly manyMessages?: number;
   /** No more room from so many waiting messages on; 100,000 unless given. */
   readonly maxPendingMessages?: number;
@@ -35,14 +35,14 @@ export interface SendQueueOptions {
 export interface QueuedMessage {
   /** Resolves once the message is durable on the bus; rejects when it never will be, or was given up. */
   readonly confirmed: Promise<void>;
-  /** Tells that the message is durable elsewhere: it may be let go of. */
+  /** Marks the message as durable elsewhere: it may be evicted. */
   isKeptElsewhere(): void;
   /** Gives the message up, for this reason, unless that is decided; one under way may arrive all the same. */
   giveUp(reason: unknown): void;
 }
 
-/** Figures of a queue, for metrics. */
-export interface SendQueueFigures {
+/** What a queue holds now, and counts since the process began; for metrics. */
+export interface SendQueueStats {
   /** Messages that wait or are under way. */
   readonly pending: number;
   readonly pendingBytes: number;
@@ -53,13 +53,13 @@ export interface SendQueueFigures {
   readonly failures: number;
   /** Messages that the bus will never take. */
   readonly quarantined: number;
-  /** Messages let go of because they are kept elsewhere. */
-  readonly letGo: number;
+  /** Messages evicted because they are kept elsewhere. */
+  readonly evicted: number;
 }
 
-/** A message was let go of: it is kept elsewhere. */
-export class LetGoError extends Error {
-  override readonly name = "LetGoError";
+/** A message was evicted from a long queue: it is kept elsewhere. */
+export class EvictedError extends Error {
+  override readonly name = "EvictedError";
 }
 
 interface Waiting {
@@ -91,7 +91,7 @@ export class SendQueue {
   #pendingBytes = 0;
   #keptElsewhere = 0;
   #scheduled = false;
-  #counts = { published: 0, failures: 0, quarantined: 0, letGo: 0 };
+  #counts = { published: 0, failures: 0, quarantined: 0, evicted: 0 };
 
   constructor(options: SendQueueOptions) {
     this.#options = options;
@@ -104,7 +104,7 @@ export class SendQueue {
     return this.#pendingBytes < maxPendingBytes && this.#pending < maxPendingMessages;
   }
 
-  get figures(): SendQueueFigures {
+  get stats(): SendQueueStats {
     const oldest = [...this.#sending, ...this.#waiting.slice(0, 1)].find(({ settled }) => !settled);
     return {
       ...this.#counts,
@@ -163,14 +163,15 @@ export class SendQueue {
     waiting.keptElsewhere = true;
     this.#keptElsewhere += 1;
     const { manyMessages = 2000 } = this.#options;
-    if (this.#waiting.length > manyMessages && this.#keptElsewhere * 2 > manyMessages) this.#letGo();
+    if (this.#waiting.length > manyMessages && this.#keptElsewhere * 2 > manyMessages)
+      this.#evictKeptElsewhere();
   }
 
-  #letGo(): void {
+  #evictKeptElsewhere(): void {
     const gone = this.#waiting.filter(({ keptElsewhere }) => keptElsewhere);
     this.#waiting = this.#waiting.filter(({ keptElsewhere }) => !keptElsewhere);
-    this.#counts.letGo += gone.length;
-    for (const waiting of gone) this.#settle(waiting, new LetGoError("let go of"));
+    this.#counts.evicted += gone.length;
+    for (const waiting of gone) this.#settle(waiting, new EvictedError("let go of"));
   }
 
   #schedule(): void {

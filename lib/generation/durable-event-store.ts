@@ -12,7 +12,7 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import { type Bus, PublishError } from "../events/bus.ts";
 import { toEventMessage } from "../events/event-message.ts";
 import { beginSending, withTrace } from "../events/message-spans.ts";
-import { LetGoError, type QueuedMessage, SendQueue, type SendQueueFigures } from "../events/send-queue.ts";
+import { EvictedError, type QueuedMessage, SendQueue, type SendQueueStats } from "../events/send-queue.ts";
 import { generationEventsTopic } from "../events/topics.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
@@ -61,8 +61,8 @@ export class DurableEventStore {
   }
 
   /** Of the events on their way to the bus. */
-  get publisherFigures(): SendQueueFigures {
-    return this.#queue.figures;
+  get publisherFigures(): SendQueueStats {
+    return this.#queue.stats;
   }
 
   /**
@@ -131,5 +131,5 @@ const longestBusWaitMs = 2000;
 
 function failureOf(thrown: unknown): string {
   if (thrown instanceof PublishError) return "refused";
-  return thrown instanceof LetGoError ? "let_go" : "given_up";
+  return thrown instanceof EvictedError ? "let_go" : "given_up";
 }

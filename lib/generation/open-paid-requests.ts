@@ -1,6 +1,6 @@
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { Bus } from "../events/bus.ts";
-import type { SendQueueFigures } from "../events/send-queue.ts";
+import type { SendQueueStats } from "../events/send-queue.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { AccountHolds, type AccountHoldsOptions } from "./account-holds.ts";
@@ -29,7 +29,7 @@ interface OpenPaidRequestsOptions {
 
 /** The paid requests of a process, and how to end them. */
 export interface OpenPaidRequests extends PaidRequests {
-  readonly publisherFigures: SendQueueFigures;
+  readonly publisherFigures: SendQueueStats;
   /** Events that account has not answered for yet. */
   readonly unsettled: number;
   readonly running: RunningGenerations;

@@ -21,7 +21,7 @@ export interface BodyBounds {
   reserve(size: number): number;
   /** Sees each piece, which is the last of what has come so far. Throws to refuse the body. */
   inspect(piece: Buffer, body: BodyBytes): void;
-  /** Told once before the first byte is read. */
+  /** Called once before the first byte is read. */
   begin?(): void;
   /** What to say where there is no room in time. */
   readonly noRoom: () => DomainError;

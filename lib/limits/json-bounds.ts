@@ -21,7 +21,7 @@ export interface JsonBoundsOptions {
   readonly maxDepth: number;
   /** Of a member's name, as it is written between its quotes. */
   readonly maxKeyBytes: number;
-  /** From how many bytes on a string that is no name is told of in `longStrings`; none is unless given. */
+  /** From how many bytes on a string that is no name is listed in `longStrings`; none is unless given. */
   readonly longStringBytes?: number;
 }
 

@@ -57,7 +57,7 @@ export async function followCall(
   }
 }
 
-/** A stream whose consumer leaves is told so by the signal alone; it also fires after an end, which then has been told. */
+/** A stream whose consumer leaves is shown by the signal alone; it also fires after an end, which then has been recorded. */
 function followStream(
   span: Span,
   response: StreamResponse,

@@ -24,7 +24,7 @@ export interface CallEnd {
   readonly durationMs: number;
 }
 
-/** Is told of the end of each call once. */
+/** Called once at the end of each call. */
 export type OnCallEnd = (end: CallEnd) => void;
 
 /**
@@ -41,7 +41,7 @@ export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
     const callLog = log.child({ request_id: requestId, rpc });
     contextValues.set(requestIdKey, requestId).set(requestLogKey, callLog);
     beginCallLife(request);
-    const ended = onEnd === undefined ? () => undefined : tellOnce(onEnd, rpc, request.signal);
+    const ended = onEnd === undefined ? () => undefined : reportOnce(onEnd, rpc, request.signal);
     try {
       const response = await next(request);
       response.header.set(requestIdHeader, requestId);
@@ -57,17 +57,17 @@ export function serverInterceptor(log: Log, onEnd?: OnCallEnd): Interceptor {
 }
 
 /** What has not ended when its signal is aborted was cancelled: nobody may ask its stream for more. */
-function tellOnce(onEnd: OnCallEnd, rpc: string, signal: AbortSignal): (code: Code | undefined) => void {
+function reportOnce(onEnd: OnCallEnd, rpc: string, signal: AbortSignal): (code: Code | undefined) => void {
   const startedMs = performance.now();
-  let told = false;
+  let reported = false;
   const ended = (code: Code | undefined) => {
-    if (told) return;
-    told = true;
+    if (reported) return;
+    reported = true;
     onEnd({ rpc, code, durationMs: performance.now() - startedMs });
   };
   // It is aborted after every call; making an error for each that ended well would cost more than the call's metrics.
   const aborted = () => {
-    if (!told) ended(abortError(signal).code);
+    if (!reported) ended(abortError(signal).code);
   };
   signal.addEventListener("abort", aborted, { once: true });
   return ended;
@@ -121,7 +121,7 @@ function translate(thrown: unknown, { signal, contextValues }: AnyRequest): Conn
   return error.toConnectError();
 }
 
-/** A write to a client that has left fails by its connection, too, once the signal has told why. */
+/** A write to a client that has left fails by its connection, too, once the signal has given the reason. */
 function isAbort(thrown: unknown, signal: AbortSignal): boolean {
   if (thrown === signal.reason || isPeerAway(thrown)) return true;
   return thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "TimeoutError");

@@ -4,8 +4,8 @@
  * 1. A call is repeated only when it provably has not begun. Over HTTP/1.1 that is so until its connection is there:
  *    refused, unreachable, not to be resolved. From the first byte on a server may have read it, whatever breaks next,
  *    so what waits and tries again is the opening of the connection, a few times for about half a second.
- * 2. A kept connection is given up before its server would end it: servers of ours leave a connection that they told
- *    nothing open for DRAIN_DELAY_MS (5 s unless set), and say `Connection: close` in every other answer while they
+ * 2. A kept connection is given up before its server would end it: servers of ours leave a connection without
+ *    notice open for DRAIN_DELAY_MS (5 s unless set), and say `Connection: close` in every other answer while they
  *    drain.
  */
 import { Agent, type AgentOptions } from "node:http";

@@ -43,7 +43,7 @@ const maxStreamedMessageBytes = 64 << 10;
 /** How long a stream of requests may bring and take nothing, milliseconds. */
 const silentStreamMs = 120_000;
 
-/** What createRpcHandler may be told. */
+/** What bounds an RPC port, and what answers the rest of its requests. */
 export interface RpcHandlerOptions {
   /** Of services that state none themselves. */
   readonly limits: MessageLimits;

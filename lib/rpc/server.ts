@@ -40,7 +40,7 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   corsOrigins?: readonly string[];
   /** Answers `GET /metrics`; false for all else. No metrics unless given. */
   metrics?: ((request: NodeRequest, response: NodeResponse) => boolean) | undefined;
-  /** Is told of the requests that run. */
+  /** Notified of the requests that run. */
   loopDelay?: LoopDelay | undefined;
   /** Work that may go on after the calls that began it; none unless given. */
   running?: { ended(timeoutMs: number): Promise<void> };

@@ -47,13 +47,13 @@ test("lasts when every one of the last looks was late, and is over with the firs
 test("tells what was seen since it was asked last", () => {
   const clock = new ManualClock();
   const delay = new LoopDelay(clock);
-  expect(delay.takeFigures()).toEqual({ p50: 0, p99: 0, max: 0 });
+  expect(delay.takeStats()).toEqual({ p50: 0, p99: 0, max: 0 });
   delay.begin();
   look(clock, 9, 10);
   look(clock, 1, 500);
-  const { p50, p99, max } = delay.takeFigures();
+  const { p50, p99, max } = delay.takeStats();
   expect(p50 / nsPerMs).toBeCloseTo(10, 0);
   expect(p99).toBe(max);
   expect(max / nsPerMs).toBeCloseTo(500, -1);
-  expect(delay.takeFigures().max).toBe(0);
+  expect(delay.takeStats().max).toBe(0);
 });

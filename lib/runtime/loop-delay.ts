@@ -7,7 +7,7 @@ const lookEveryMs = 50;
 const lastingLooks = 5;
 
 /** Delays of the event loop, nanoseconds, and 0 where there are none. */
-export interface DelayFigures {
+export interface DelayStats {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
@@ -52,17 +52,17 @@ export class LoopDelay {
     return this.#lastMs.length < lastingLooks ? 0 : Math.min(...this.#lastMs);
   }
 
-  /** What was seen since the last time that this was asked. */
-  takeFigures(): DelayFigures {
+  /** The delays seen since the last call, which begin anew with this one. */
+  takeStats(): DelayStats {
     const delays = this.#delays;
     const empty = delays.count === 0;
-    const figures = {
+    const stats = {
       p50: empty ? 0 : delays.percentile(50),
       p99: empty ? 0 : delays.percentile(99),
       max: empty ? 0 : delays.max,
     };
     delays.reset();
-    return figures;
+    return stats;
   }
 
   #look(): void {

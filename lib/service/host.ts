@@ -17,7 +17,7 @@ export interface Host {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
-  /** To be told of the requests that run. */
+  /** To be notified of the requests that run. */
   readonly loopDelay: LoopDelay;
   /** Counts who comes without a good key. */
   readonly strangers: AddressLimiter;

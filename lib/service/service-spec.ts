@@ -16,7 +16,7 @@ import {
   textVar,
 } from "../runtime/config.ts";
 
-/** The variables of every service as a process of its own; its port is the one unless told. */
+/** The variables of every service as a process of its own; its port is the one unless set. */
 export const serviceSpec = <P extends number>(port: P) =>
   ({
     ...processSpec,

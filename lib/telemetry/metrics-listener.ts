@@ -4,7 +4,7 @@ import { logListening } from "../runtime/listening.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** Where the metrics of a process are told whose other ports are not for operators. */
+/** Where the metrics of a process are served whose other ports are not for operators. */
 export interface MetricsListenerOptions {
   readonly host: string;
   /** 0 lets the system choose; `off`: nowhere. */

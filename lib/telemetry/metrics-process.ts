@@ -1,13 +1,13 @@
 import { performance } from "node:perf_hooks";
 import type { Log } from "../runtime/log.ts";
-import { type DelayFigures, LoopDelay } from "../runtime/loop-delay.ts";
+import { type DelayStats, LoopDelay } from "../runtime/loop-delay.ts";
 import { Metrics } from "./metrics.ts";
 
 const nanosecondsPerSecond = 1e9;
 
 /**
- * The metrics of a process, with the figures that every process has; once in a process. `loopDelay` is what its
- * servers tell of the requests that run.
+ * The metrics of a process, with those that every process has; once in a process. `loopDelay` is what its
+ * servers notify of the requests that run.
  */
 export function openMetrics(log: Log, loopDelay = new LoopDelay()): Metrics {
   const metrics = new Metrics({ log });
@@ -15,7 +15,7 @@ export function openMetrics(log: Log, loopDelay = new LoopDelay()): Metrics {
   return metrics;
 }
 
-/** Figures that every process has, under the names that dashboards for Node processes know. */
+/** The metrics that every process has, under the names that dashboards for Node processes know. */
 function watchProcess(metrics: Metrics, loopDelay: LoopDelay): void {
   const startedS = Math.round(performance.timeOrigin) / 1000;
   const gauge = (name: string, help: string, read: () => number) =>
@@ -48,16 +48,16 @@ function watchProcess(metrics: Metrics, loopDelay: LoopDelay): void {
 
 /** Delays since the metrics were asked for last; with two that ask, each sees what came after the other. */
 function watchEventLoop(metrics: Metrics, loopDelay: LoopDelay): void {
-  let figures: DelayFigures = { p50: 0, p99: 0, max: 0 };
+  let stats: DelayStats = { p50: 0, p99: 0, max: 0 };
   const gauge = (name: string, help: string, read: () => number) =>
     metrics.observe({ name, help, kind: "gauge", read: () => read() / nanosecondsPerSecond });
   // Read first, in the order of their making.
   gauge("nodejs_eventloop_lag_p50_seconds", lagHelp("half of the time"), () => {
-    figures = loopDelay.takeFigures();
-    return figures.p50;
+    stats = loopDelay.takeStats();
+    return stats.p50;
   });
-  gauge("nodejs_eventloop_lag_p99_seconds", lagHelp("a hundredth of the time"), () => figures.p99);
-  gauge("nodejs_eventloop_lag_max_seconds", lagHelp("once"), () => figures.max);
+  gauge("nodejs_eventloop_lag_p99_seconds", lagHelp("a hundredth of the time"), () => stats.p99);
+  gauge("nodejs_eventloop_lag_max_seconds", lagHelp("once"), () => stats.max);
   let last = performance.eventLoopUtilization();
   metrics.observe({
     name: "nodejs_eventloop_utilization_ratio",

@@ -1,14 +1,19 @@
 import { expect, test, vi } from "vitest";
 import { createLog, silentLog } from "../runtime/log.ts";
-import { type Figure, Metrics } from "./metrics.ts";
+import { Metrics, type ObservedMetric } from "./metrics.ts";
 
-const gauge = (name: string, read: Figure["read"]): Figure => ({ name, help: "Help.", kind: "gauge", read });
+const gauge = (name: string, read: ObservedMetric["read"]): ObservedMetric => ({
+  name,
+  help: "Help.",
+  kind: "gauge",
+  read,
+});
 
 function linesOf(text: string): string[] {
   return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-test("counters, histograms and figures are told in Prometheus's format", async () => {
+test("counters, histograms and observed metrics are exported in Prometheus's format", async () => {
   const metrics = new Metrics({ log: silentLog });
   metrics.counter("sample_total", "Samples.").add(2, { kind: "a" });
   metrics.counter("sample_total", "Samples.").add(1, { kind: "a" });
@@ -35,7 +40,7 @@ test("counters, histograms and figures are told in Prometheus's format", async (
   );
 });
 
-test("several figures tell values of one name", async () => {
+test("several observed metrics give values of one name", async () => {
   const metrics = new Metrics({ log: silentLog });
   for (const service of ["a", "b"])
     metrics.observe(gauge("sample_depth", () => [{ value: 1, labels: { service } }]));
@@ -44,7 +49,7 @@ test("several figures tell values of one name", async () => {
   expect(text.match(/# TYPE sample_depth/g)).toHaveLength(1);
 });
 
-test("what can't be read is left out, also when it was told before, and what can is told", async () => {
+test("what can't be read is left out, also when it was exported before, and what can is exported", async () => {
   const metrics = new Metrics({ log: silentLog, readTimeoutMs: 50 });
   let fails = false;
   const failing = vi.fn(async () => {
@@ -81,7 +86,7 @@ test("series of one name are bounded, whatever labels come", async () => {
   expect(lines).toContain('sample_total{otel_metric_overflow="true"} 991');
 });
 
-test("nothing that a figure throws reaches the log above debug", async () => {
+test("nothing that a read throws reaches the log above debug", async () => {
   const lines: string[] = [];
   const log = createLog({
     name: "sample",

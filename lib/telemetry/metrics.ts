@@ -2,7 +2,7 @@
  * The metrics of a process, in the format that Prometheus reads.
  *
  * 1. What is counted while requests run costs a map look-up; all else is read when somebody asks for the metrics.
- * 2. A figure that can't be read in time is left out; the others are told all the same.
+ * 2. A metric that can't be read in time is left out; the others are exported all the same.
  * 3. Labels come from closed sets: route patterns, codes, reasons, the catalogue. Beyond `maxSeries` of one name what
  *    is new is counted under one series that says so, however that came about.
  */
@@ -20,25 +20,25 @@ import type { Log } from "../runtime/log.ts";
 /** Names and values that tell one series of a metric from the others. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** One value of a figure. */
+/** One value of an observed metric. */
 export interface Reading {
   readonly value: number;
   readonly labels?: Labels;
 }
 
 /** What is read when somebody asks for the metrics. */
-export interface Figure {
+export interface ObservedMetric {
   /** With its unit last, as Prometheus has it; counters end in `_total`. */
   readonly name: string;
   /** What it says, for people. */
   readonly help: string;
   /** A counter only grows while the process lives; a gauge is left out when it is not read. */
   readonly kind: "gauge" | "counter";
-  /** Now; undefined or empty: nothing to tell. What throws or takes too long tells nothing either. */
+  /** The values now. What throws or takes too long has none. */
   read(): Readings | Promise<Readings>;
 }
 
-/** The values of one figure. */
+/** The values of one observed metric; none when undefined or empty. */
 export type Readings = number | undefined | readonly Reading[];
 
 /** Counts while the process works. */
@@ -60,7 +60,7 @@ export interface MetricsOptions {
   readonly maxSeries?: number;
 }
 
-/** What is told under, at most `maxSeries` of each name. */
+/** The meter that makes all instruments. */
 const scopeName = "media-gateway";
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -69,7 +69,7 @@ export const requestSeconds: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600,
 ];
 
-/** Gauges are told as they stand: one that was not read is not told as it last stood. */
+/** Exports gauges as they stand: one that was not read is left out instead of repeated. */
 class PullReader extends MetricReader {
   constructor(maxSeries: number) {
     super({
@@ -118,9 +118,9 @@ export class Metrics {
     return made;
   }
 
-  /** Reads a figure whenever the metrics are asked for. Several may tell values of one name, by other labels. */
-  observe({ name, help, kind, read }: Figure): void {
-    this.#observable(name, help, kind)(async (result) => tell(result, await read()));
+  /** Reads a metric whenever the metrics are asked for. Several may give values of one name, by other labels. */
+  observe({ name, help, kind, read }: ObservedMetric): void {
+    this.#observable(name, help, kind)(async (result) => observeAll(result, await read()));
   }
 
   /** All metrics as text. What could not be read in time is left out. */
@@ -151,7 +151,11 @@ export class Metrics {
     return this.#provider.getMeter(scopeName);
   }
 
-  #observable(name: string, help: string, kind: Figure["kind"]): (callback: ObservableCallback) => void {
+  #observable(
+    name: string,
+    help: string,
+    kind: ObservedMetric["kind"],
+  ): (callback: ObservableCallback) => void {
     const known = this.#observables.get(name);
     if (known !== undefined) return known;
     const options = { description: help };
@@ -166,7 +170,7 @@ export class Metrics {
   }
 }
 
-function tell(result: ObservableResult, readings: Readings): void {
+function observeAll(result: ObservableResult, readings: Readings): void {
   if (readings === undefined) return;
   if (typeof readings === "number") {
     result.observe(readings);

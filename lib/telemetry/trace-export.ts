@@ -3,7 +3,7 @@
  *
  * 1. Nothing waits for the collector but the end of the process, and that for at most `flushTimeoutMs`.
  * 2. What is in memory is bounded: spans beyond the queue are dropped, and so is a batch that could not be sent in time.
- * 3. A span has few attributes of bounded length, whatever it is told.
+ * 3. A span has few attributes of bounded length, whatever it is given.
  */
 
 import { randomUUID } from "node:crypto";
@@ -35,7 +35,7 @@ import { createRecordingTracer } from "./trace-spans.ts";
 /** The traces of a process. */
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Sends what has ended, for at most a few seconds, and forgets the rest. Never rejects. */
+  /** Sends what has ended, for at most a few seconds, and drops the rest. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -105,7 +105,7 @@ function resourceOf(serviceName: string) {
   return defaultResource().merge(own).merge(configured);
 }
 
-/** Tells the log when spans begin to be lost, and when they arrive again. */
+/** Logs when spans begin to be lost, and when they arrive again. */
 class LoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Log;

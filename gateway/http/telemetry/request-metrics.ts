@@ -11,7 +11,7 @@ export interface RequestMetrics {
   ended(exchange: Exchange, nowMs: number): void;
 }
 
-/** Methods that are told by name; clients can make up others. */
+/** Methods that are labels by name; clients can make up others. */
 const knownMethods: ReadonlySet<string> = new Set([
   "GET",
   "HEAD",

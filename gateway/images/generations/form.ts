@@ -35,7 +35,7 @@ const formatWords: Readonly<Partial<Record<ImageFormat, string>>> = {
 
 /**
  * The form of OpenAI's "create image" and "create image edit" (API reference, Images). Quality and background that the
- * provider chose itself are nobody's to tell: `auto` in events, which need them, and absent elsewhere.
+ * provider chose itself are unknown: `auto` in events, which need them, and absent elsewhere.
  */
 export function createImageGenerationsForm(
   operation: ImageOperation,

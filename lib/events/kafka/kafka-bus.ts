@@ -16,7 +16,7 @@ const defaultSessionTimeoutMs = 10_000;
 
 /** A bus on Kafka, whose topics an operator may want to look at without a change. */
 export interface KafkaBus extends Bus {
-  /** What `ensureTopics` tells, without making or changing anything: a topic that is missing is a difference. */
+  /** What `ensureTopics` reports, without making or changing anything: a topic that is missing is a difference. */
   checkTopics(topics: readonly TopicSettings[], signal: AbortSignal): Promise<readonly TopicState[]>;
 }
 

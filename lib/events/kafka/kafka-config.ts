@@ -32,7 +32,7 @@ export const topicSpec = {
 
 /** How to reach a Kafka cluster. `sasl` is a secret. */
 export interface KafkaConnection {
-  /** Each `host:port`; the first that answers tells of the others. */
+  /** Each `host:port`; the first that answers names the others. */
   readonly brokers: readonly string[];
   readonly ssl: boolean;
   readonly sasl?: {

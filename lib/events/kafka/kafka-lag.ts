@@ -1,4 +1,4 @@
-/** Where a group stands in a partition, as brokers tell it. */
+/** Where a group stands in a partition, as brokers report it. */
 export interface PartitionMeasure {
   readonly partition: number;
   /** The next offset that will be written. */
@@ -36,7 +36,7 @@ export class KafkaLag {
     this.#places = new Map();
   }
 
-  /** What brokers tell; what the member itself has seen since is newer. */
+  /** What brokers report; what the member itself has seen since is newer. */
   measure(measures: readonly PartitionMeasure[]): void {
     for (const { partition, end, start, committed } of measures) {
       const place = this.#places.get(partition);

@@ -1,10 +1,10 @@
 /**
- * One membership in a group with kafkajs, from joining to leaving or breaking. A broken one is not mended: its successor
+ * One membership in a group with kafkajs, from joining to leaving or breaking. A broken one is not repaired: its successor
  * has a client of its own.
  *
  * 1. An offset is resolved and committed only after the handler has resolved, and only in the generation of the group
  *    in which the messages were fetched: after that the partition may be another member's.
- * 2. While a handler runs, heartbeats go on. They tell when members come or go; then every running handler's signal
+ * 2. While a handler runs, heartbeats go on. They show when members come or go; then every running handler's signal
  *    fires, and when those have ended kafkajs joins again.
  * 3. A partition whose handler rejects is paused, longer each time, and fetched again from where it stood: the others
  *    go on.
@@ -26,7 +26,7 @@ const heartbeatsOfSession = 5;
 /** A member that has heard nothing from a broker for so long has lost its way. */
 const stuckAfterMs = 120_000;
 const stuckCheckMs = 5000;
-/** What a member reads tells it how far it is; what it can't handle tells nothing. */
+/** A member learns from what it reads how far it is, but nothing while it can't handle that. */
 const measureEveryMs = 15_000;
 /** How long brokers let a fetch wait for a message; a change of the group is heard of behind it, as with heartbeats. */
 const maxFetchWaitMs = 2000;
@@ -211,7 +211,7 @@ export class KafkaMember {
     await this.#gather.wait(payload.batch, this.#leaving.signal);
   }
 
-  /** The group changes, or has forgotten this member: only errors of the protocol say so, others are of connections. */
+  /** The group changes, or no longer knows this member: only errors of the protocol say so, others are of connections. */
   #heartbeats(payload: EachBatchPayload, controller: AbortController) {
     const heartbeats: { timer: NodeJS.Timeout; failure: unknown } = {
       failure: undefined,

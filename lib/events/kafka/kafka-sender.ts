@@ -4,7 +4,7 @@
  * 1. One send at a time. A send that fails gives its sequence numbers back while the broker may have taken them, and
  *    another that ran meanwhile would get the same numbers, be taken for a copy and be lost.
  * 2. For the same reason a producer that has failed once is thrown away: its successor has a new id and starts at zero.
- *    It also cures producers that are out of sequence, fenced or forgotten.
+ *    It also cures producers that are out of sequence, fenced or unknown to the broker.
  * 3. A send whose answer does not name every partition has failed: when a partition moves to a broker that has answered
  *    already, kafkajs leaves its messages out and resolves.
  * 4. kafkajs can't be interrupted: when a signal fires the caller knows at once, and the next send waits until the try

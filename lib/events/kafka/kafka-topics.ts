@@ -7,7 +7,7 @@ import { kafkaErrorTypes } from "./kafka-client.ts";
 const { ConfigResourceTypes } = kafkajs;
 const visibleWithinMs = 10_000;
 
-/** Makes a topic, or more partitions of it, and tells what else differs. */
+/** Makes a topic, or more partitions of it, and reports what else differs. */
 export async function ensureTopic(admin: Admin, settings: TopicSettings): Promise<TopicState> {
   const { name, partitions } = settings;
   const before = await describeTopic(admin, name);
@@ -24,7 +24,7 @@ export async function ensureTopic(admin: Admin, settings: TopicSettings): Promis
   return { name, created: false, differences: await differencesOf(admin, settings, topic) };
 }
 
-/** Tells what differs and changes nothing. */
+/** Reports what differs and changes nothing. */
 export async function checkTopic(admin: Admin, settings: TopicSettings): Promise<TopicState> {
   const { name } = settings;
   const topic = await describeTopic(admin, name);

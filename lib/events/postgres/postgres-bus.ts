@@ -52,7 +52,7 @@ export function createPostgresBus(options: PostgresBusOptions): Bus {
         timeoutMs: appendTimeoutMs,
         signal: AbortSignal.any([signal, closing.signal]),
       });
-      session.tell(end);
+      session.notify(end);
     },
     consume(consume) {
       use();

@@ -2,7 +2,7 @@
  * The log of a topic.
  *
  * Messages get their numbers under the lock of their topic's row, which is held until the commit: a reader that sees a
- * number has seen all before it. Whoever listens is told with the commit.
+ * number has seen all before it. Whoever listens is notified with the commit.
  */
 import { sql } from "kysely";
 import { type BusMessage, type OutgoingMessage, PublishError } from "../bus.ts";

@@ -58,8 +58,8 @@ export class PostgresSession {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells the readers of this process at once; those of others hear of it by themselves. */
-  tell(end: LogEnd): void {
+  /** Notifies the readers of this process at once; those of others are notified by the database. */
+  notify(end: LogEnd): void {
     for (const listener of this.#listeners) listener(end);
   }
 
@@ -97,6 +97,6 @@ export class PostgresSession {
   #hear(payload: string): void {
     const [, topicId, nextOffset] = /^(\d{1,9}):(\d{1,18})$/.exec(payload) ?? [];
     if (topicId === undefined || nextOffset === undefined) return;
-    this.tell({ topicId: Number(topicId), nextOffset: BigInt(nextOffset) });
+    this.notify({ topicId: Number(topicId), nextOffset: BigInt(nextOffset) });
   }
 }

@@ -3,7 +3,7 @@ import type { SeekOptions, TopicSettings, TopicState } from "../bus.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { ensureGroup, readerLockClass } from "./postgres-groups.ts";
 
-/** Makes a topic and tells what differs of one that is there. Throws on settings that no topic can have. */
+/** Makes a topic and reports what differs of one that is there. Throws on settings that no topic can have. */
 export async function ensureTopic(database: BusDatabase, settings: TopicSettings): Promise<TopicState> {
   const { name, retentionMs } = settings;
   const kept = Number.isFinite(retentionMs) ? BigInt(retentionMs) : null;

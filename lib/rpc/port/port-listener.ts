@@ -231,7 +231,7 @@ async function bind(server: TcpServer, { host, port }: PortListenerOptions): Pro
   server.on("error", () => undefined);
 }
 
-/** Reads until the first bytes tell the protocol; calls back with undefined when the peer left or stayed silent. */
+/** Reads until the first bytes show the protocol; calls back with undefined when the peer left or stayed silent. */
 function decideProtocol(
   socket: Socket,
   timeoutMs: number,

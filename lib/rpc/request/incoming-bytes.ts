@@ -173,7 +173,7 @@ class IncomingBytes {
   }
 }
 
-/** Undefined where more bytes are needed to tell. */
+/** Undefined where more bytes are needed to decide. */
 function parseHead(bytes: Uint8Array, tag: number, maxMessageBytes: number): Head | undefined {
   if (bytes.length < envelopeHeaderBytes) return undefined;
   const messageBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

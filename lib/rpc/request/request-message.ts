@@ -30,7 +30,7 @@ export interface Envelope {
 
 /**
  * How many bytes a body will have at most, of which so many have come, these the first of them. Throws ConnectError as
- * soon as they tell that it is too large or not one message.
+ * soon as they show that it is too large or not one message.
  */
 export function checkBody(length: number, head: Uint8Array, format: RequestFormat, maxBytes: number): number {
   const mostBytes = maxBytes + (format.isEnveloped ? envelopeHeadBytes : 0);

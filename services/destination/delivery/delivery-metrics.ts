@@ -2,7 +2,7 @@ import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import { watchConsumer } from "../../../lib/events/event-metrics.ts";
 import { groups } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
-import type { Figure, Metrics } from "../../../lib/telemetry/metrics.ts";
+import type { Metrics, ObservedMetric } from "../../../lib/telemetry/metrics.ts";
 import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
 import type { DeliveryTotals } from "./backlog.ts";
 
@@ -12,7 +12,7 @@ export interface DeliverySource {
   deliveryTotals(): Promise<DeliveryTotals>;
 }
 
-type Metric = readonly [name: string, kind: Figure["kind"], help: string, unit?: number];
+type Metric = readonly [name: string, kind: ObservedMetric["kind"], help: string, unit?: number];
 
 const perSecond = 1000;
 

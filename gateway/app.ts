@@ -62,8 +62,7 @@ export interface GatewayDependencies extends GatewayClients {
   tracer?: Tracer;
 }
 
-/** Where a gateway listens. */
-export interface GatewayListenOptions {
+interface GatewayListenOptions {
   host: string;
   /** 0 lets the system choose. */
   port: number;

@@ -1,7 +1,7 @@
 import type { BootstrapKeys } from "../services/account/accounts/bootstrap.ts";
 
 /** What the terminal shows when everything serves. */
-export interface Greeting {
+interface Greeting {
   /** Where clients reach the gateway, without a slash at its end. */
   readonly url: string;
   readonly rpcPort: number;

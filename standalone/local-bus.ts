@@ -11,14 +11,12 @@ import { busMigrations } from "../lib/events/postgres/postgres-bus-migrations.ts
 import { allTopics } from "../lib/events/topics.ts";
 import type { Log } from "../lib/runtime/log.ts";
 
-/** What decides about the bus. */
-export type LocalBusConfig = Omit<KafkaSettings, "KAFKA_BROKERS"> &
+type LocalBusConfig = Omit<KafkaSettings, "KAFKA_BROKERS"> &
   Readonly<Record<keyof typeof topicSpec, number>> & {
     readonly KAFKA_BROKERS: readonly string[] | undefined;
   };
 
-/** What the bus is opened with. */
-export interface LocalBusOptions {
+interface LocalBusOptions {
   readonly config: LocalBusConfig;
   readonly databaseUrl: string;
   readonly log: Log;

@@ -8,8 +8,7 @@ import { StartError } from "../lib/runtime/start-error.ts";
 import { type PostgresBinaries, serverProcess } from "./postgres-binaries.ts";
 import { exists, type ServerHome, writeAtomically } from "./postgres-home.ts";
 
-/** What it takes to make a cluster or to check one. */
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly dataDir: string;
   readonly home: ServerHome;
   readonly binaries: PostgresBinaries;

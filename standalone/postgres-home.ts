@@ -60,6 +60,7 @@ export async function locateHome(dataDir: string, log: Log): Promise<ServerHome>
   const noted = (await readFile(locationFile, "utf8").catch(() => "")).trim();
   if (noted !== "") {
     if (await exists(noted)) return warnElsewhere(await openHome(noted), log);
+    // 1.
     throw new StartError(
       `the database of DATA_DIR ${dataDir} is at ${noted}, which is missing; ` +
         `bring it back, or remove ${locationFile} to begin with an empty one`,
@@ -72,7 +73,7 @@ export async function locateHome(dataDir: string, log: Log): Promise<ServerHome>
     if (user === undefined || (await transfer(near, user))) return openHome(near);
   }
   const home = await placeElsewhere(user);
-  await writeAtomically(locationFile, `${home}\n`);
+  await writeAtomically(locationFile, `${home}\n`); // 2.
   return warnElsewhere(await openHome(home), log);
 }
 
@@ -123,7 +124,7 @@ async function placeElsewhere(user: ServerUser): Promise<string> {
     try {
       if ((await mkdir(parent, { recursive: true })) !== undefined) await chmod(parent, 0o711);
       if (!(await mayEnter(parent, user))) continue;
-      const home = await mkdtemp(join(parent, "media-gateway-"));
+      const home = await mkdtemp(join(parent, "media-gateway-")); // 2.
       if (await transfer(home, user)) return home;
     } catch {
       // Not there, or not ours to write to: the next one may be.

@@ -24,13 +24,13 @@ export function lockDirectory(directory: string): DirectoryLock {
   const ownerFile = join(directory, "owner.pid");
   const file = openLockFile(directory);
   try {
-    file.exec("BEGIN IMMEDIATE");
+    file.exec("BEGIN IMMEDIATE"); // 3.
   } catch (thrown) {
     file.close();
     if ((thrown as { errcode?: number }).errcode !== sqliteBusy) throw cannotLock(directory, thrown);
     throw new StartError(`DATA_DIR ${directory} is in use by ${describeOwner(ownerFile)}`, { cause: thrown });
   }
-  writeFileSync(ownerFile, `${process.pid}\n`);
+  writeFileSync(ownerFile, `${process.pid}\n`); // 2.
   return {
     release() {
       if (!file.isOpen) return;
@@ -42,7 +42,7 @@ export function lockDirectory(directory: string): DirectoryLock {
 
 function openLockFile(directory: string): DatabaseSync {
   try {
-    return new DatabaseSync(join(directory, "lock"), { timeout: 0 });
+    return new DatabaseSync(join(directory, "lock"), { timeout: 0 }); // 1.
   } catch (thrown) {
     throw cannotLock(directory, thrown);
   }

@@ -39,13 +39,13 @@ export async function stopOrphan(home: ServerHome, pgCtl: string, log: Log): Pro
   if (pid === undefined) return;
   if (process.platform === "win32") return stopByControlProgram(home, pgCtl);
   if (!(await isServerOf(pid, home.cluster))) {
-    if (isAlive(pid)) await replaceStalePid(home);
+    if (isAlive(pid)) await replaceStalePid(home); // 2.
     return;
   }
   log.warn({ pid }, "stopping the PostgreSQL server that an earlier process left behind");
   for (const { signal, waitMs } of stages) {
     const deadline = AbortSignal.timeout(waitMs);
-    if (!(await isServerOf(pid, home.cluster))) return;
+    if (!(await isServerOf(pid, home.cluster))) return; // 1.
     sendSignal(pid, signal);
     while (!deadline.aborted) {
       await delay(pollMs);

@@ -51,11 +51,11 @@ const passing =
 export async function launchServer(options: ServerOptions): Promise<PostgresServer> {
   const patience = AbortSignal.timeout(retryMs);
   for (;;) {
-    await stopOrphan(options.home, options.binaries.pgCtl, options.log);
+    await stopOrphan(options.home, options.binaries.pgCtl, options.log); // 1.
     const server = new PostgresServer(options, await freePort());
     if (await server.becomesReady()) return server;
     const lines = server.lastLines();
-    if (!passing.test(lines) || patience.aborted) throw new StartError(`PostgreSQL did not start: ${lines}`);
+    if (!passing.test(lines) || patience.aborted) throw new StartError(`PostgreSQL did not start: ${lines}`); // 1.
     await delay(100, undefined, { signal: options.signal });
   }
 }
@@ -79,11 +79,11 @@ export class PostgresServer {
     this.#child = spawn(
       binaries.postgres,
       ["-D", home.cluster, ...settings.flatMap(([name, value]) => ["-c", `${name}=${value}`])],
-      { ...serverProcess(home.user), cwd: home.path, stdio: ["ignore", "ignore", "pipe"], detached: true },
+      { ...serverProcess(home.user), cwd: home.path, stdio: ["ignore", "ignore", "pipe"], detached: true }, // 2.
     );
     this.#ended = endOf(this.#child);
     const atExit = () => void this.#child.kill("SIGINT");
-    process.once("exit", atExit);
+    process.once("exit", atExit); // 3.
     this.#ended.then(() => process.off("exit", atExit));
     if (this.#child.stderr !== null) {
       createInterface({ input: this.#child.stderr }).on("line", (line) => {

@@ -31,7 +31,7 @@ import { openLocalBus } from "./local-bus.ts";
 import { migrateSchemas } from "./schemas.ts";
 
 /** What the services of one process are made from besides its configuration. */
-export interface LocalGround {
+interface LocalGround {
   readonly databaseUrl: string;
   readonly keyFiles: KeyFiles;
 }

@@ -9,8 +9,7 @@ export const manifestsFolder = fileURLToPath(new URL("../../deploy/kubernetes", 
 
 const renderTimeoutMs = 60_000;
 
-/** What is applied together. */
-export interface Overlay {
+interface Overlay {
   /** Such as `production`, and `production/setup` for what runs before it. */
   readonly name: string;
   readonly folder: string;

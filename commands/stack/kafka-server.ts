@@ -18,8 +18,7 @@ export interface KafkaListener {
   readonly protocol: "PLAINTEXT" | "SASL_PLAINTEXT" | "SSL" | "SASL_SSL";
 }
 
-/** What a broker is configured with. */
-export interface KafkaServerSettings {
+interface KafkaServerSettings {
   readonly dataDir: string;
   readonly controllerPort: number;
   /** By name; brokers would reach each other by PLAIN. */
@@ -101,8 +100,7 @@ export async function formatKafka(
   await run(javaProgram(), [...javaWords(jars), "kafka.tools.StorageTool", ...command]);
 }
 
-/** What it takes to launch a broker. */
-export interface KafkaLaunch {
+interface KafkaLaunch {
   readonly jars: string;
   readonly propertiesFile: string;
   /** What the broker says is added to it. */

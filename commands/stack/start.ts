@@ -13,8 +13,7 @@ import { KeptProcesses } from "./kept-processes.ts";
 import { environmentOf, type ProcessGround, type ProcessName } from "./processes.ts";
 import { openBalancers, StackReplicas } from "./replicas.ts";
 
-/** How a stack is started. */
-export interface StackOptions {
+interface StackOptions {
   /** Made if it doesn't exist: database, broker's log, keys and the processes' lines. */
   readonly dataDir: string;
   /** Of each service. */

@@ -10,8 +10,7 @@ import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { activityListSchema, toActivityList } from "./list.ts";
 
-/** What GET /activity needs. */
-export interface ActivityDependencies {
+interface ActivityDependencies {
   usage: Client<typeof UsageService>;
 }
 

@@ -152,6 +152,6 @@ function dottedPath(pointer: string): string {
 }
 
 /** What is wrong with a body as a whole. */
-export function invalidBody(message: string, cause?: unknown): DomainError {
+function invalidBody(message: string, cause?: unknown): DomainError {
   return DomainError.invalid([{ path: "", message }], undefined, cause);
 }

@@ -47,14 +47,14 @@ export async function parseLargeJsonBody(
   const texts = new Map<string, string>();
   for (const name of strings.names) {
     const sink = new LongStringSink(imagesMembers.length > 0);
-    for await (const piece of strings.read(name)) sink.take(piece);
+    for await (const piece of strings.read(name)) sink.take(piece); // 1.
     const { image, text } = sink.finish();
     // Its bytes were put together.
     if (image !== undefined) await nextTurn();
     texts.set(name, text);
     if (image !== undefined) images.set(name, image);
   }
-  if (spans.length > 0) putBack(value, texts, { images, imagesMembers });
+  if (spans.length > 0) putBack(value, texts, { images, imagesMembers }); // 2.
   return { value, images };
 }
 
@@ -93,7 +93,7 @@ class LongStringSink {
 
   #pass(text: string): void {
     if (this.#decoder !== undefined) this.#decoder.take(text);
-    else if (this.#text.length <= maxTextBytes) this.#text += text;
+    else if (this.#text.length <= maxTextBytes) this.#text += text; // 3.
   }
 }
 

@@ -25,8 +25,7 @@ import {
   updateProviderKeyDocument,
 } from "./document.ts";
 
-/** What the routes of provider keys need. */
-export interface ByokDependencies {
+interface ByokDependencies {
   providerKeys: Client<typeof ProviderKeyService>;
   bodyLimits: BodyLimits;
 }

@@ -7,8 +7,7 @@ import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { creditsAnswerSchema, toCreditsAnswer } from "./answer.ts";
 
-/** What GET /credits needs. */
-export interface CreditsDependencies {
+interface CreditsDependencies {
   credits: Client<typeof CreditService>;
 }
 

@@ -24,8 +24,7 @@ import {
   updateDestinationDocument,
 } from "./document.ts";
 
-/** What the routes of destinations need. */
-export interface DestinationsDependencies {
+interface DestinationsDependencies {
   destinations: Client<typeof DestinationService>;
   bodyLimits: BodyLimits;
 }

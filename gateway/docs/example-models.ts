@@ -9,8 +9,7 @@ export interface ExampleModels {
   readonly image: { readonly model: string };
 }
 
-/** What the models are asked of. */
-export interface ExampleModelsDependencies {
+interface ExampleModelsDependencies {
   speech: Client<typeof SpeechService>;
   image: Client<typeof ImageService>;
   clock: Clock;

@@ -16,8 +16,7 @@ import { serviceRoute } from "../http/service-route.ts";
 import { generationAnswerSchema } from "./answer-schema.ts";
 import { toGenerationAnswer } from "./record.ts";
 
-/** What GET /generation needs. */
-export interface GenerationDependencies {
+interface GenerationDependencies {
   usage: Client<typeof UsageService>;
 }
 

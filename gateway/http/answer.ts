@@ -49,7 +49,7 @@ export async function sendText(
     return;
   }
   response.write(text);
-  endAfterLinger(exchange);
+  endAfterLinger(exchange); // 1.
 }
 
 /** Answers with an error; an answer that has begun reports it where its form allows that, and is cut where not. */
@@ -58,14 +58,14 @@ export async function sendError(exchange: Exchange, error: DomainError, creditsU
   exchange.generationId ||= error.generationId;
   const { status, headers, body } = toErrorAnswer(error, exchange.operation, creditsUrl);
   if (exchange.response.headersSent) {
-    if (!exchange.failInBand?.(body)) cutAnswer(exchange);
+    if (!exchange.failInBand?.(body)) cutAnswer(exchange); // 2.
     return;
   }
   await sendJson(exchange, status, body, headers);
 }
 
 /** Ends an answer that has begun so that no client can take it for a whole one. */
-export function cutAnswer({ request, response }: Exchange): void {
+function cutAnswer({ request, response }: Exchange): void {
   if (response.destroyed) return;
   const { socket } = response;
   if (socket === null) {

@@ -98,7 +98,7 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
     async close({ delayMs, timeoutMs }) {
       draining = true;
       connections.startDraining();
-      if (delayMs > 0) await delay(delayMs);
+      if (delayMs > 0) await delay(delayMs); // 2.
       await closeServer(server, connections, { quietMs: delayMs, timeoutMs });
     },
   };
@@ -114,7 +114,7 @@ function serve(server: Server, options: HttpListenerOptions, connections: Http1C
   server.on("checkExpectation", (request, response) => accept(request, response, false));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const answer = options.malformed(faultByCode[error.code ?? ""] ?? "malformed");
-    answerMalformed(socket, connections.newestAnswer(socket), answer);
+    answerMalformed(socket, connections.newestAnswer(socket), answer); // 1.
   });
 }
 

@@ -62,6 +62,7 @@ export async function answerImages(
   const { clientGone } = exchange;
   const progress: Progress = { answer: undefined, images: 0, missingBytes: 0n, finished: undefined };
   try {
+    // 3.
     for await (const { frame } of consumeStream(open, clientGone)) {
       if (clientGone.aborted) throw clientLeft();
       if (frame.case === "started") {
@@ -69,14 +70,14 @@ export async function answerImages(
         exchange.generationId = frame.value.generationId;
         progress.answer = createAnswer(frame.value);
       } else {
-        await take(frame, progress);
+        await take(frame, progress); // 2.
       }
     }
-    if (progress.finished === undefined) throw brokenStream("the stream ended early");
+    if (progress.finished === undefined) throw brokenStream("the stream ended early"); // 4.
     await progress.answer?.end(progress.finished);
   } catch (thrown) {
     const error = fromServiceError(thrown, wireNames);
-    throw error.generationId === "" ? error.withGenerationId(exchange.generationId) : error;
+    throw error.generationId === "" ? error.withGenerationId(exchange.generationId) : error; // 1.
   } finally {
     progress.answer?.dispose();
   }
@@ -87,7 +88,7 @@ function take(frame: GenerateResponse["frame"], progress: Progress): Written | P
   if (frame.case === undefined) return;
   if (answer === undefined) throw brokenStream("a frame before its start");
   if (frame.case === "imageData") return takeData(frame.value, answer, progress);
-  if (progress.missingBytes > 0n) throw brokenStream("an image lacks bytes");
+  if (progress.missingBytes > 0n) throw brokenStream("an image lacks bytes"); // 4.
   switch (frame.case) {
     case "partial":
       return answer.partial(frame.value);

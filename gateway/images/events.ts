@@ -23,8 +23,7 @@ import { type ImageAnswer, imageHeaders, type Written } from "./answer.ts";
 import { Base64Stream, base64Of } from "./base64-stream.ts";
 import type { ImageForm } from "./form.ts";
 
-/** What an answer of events is made from. */
-export interface ImageEventsOptions {
+interface ImageEventsOptions {
   exchange: Exchange;
   writer: AnswerWriter;
   started: GenerationStarted;
@@ -52,7 +51,7 @@ export class ImageEvents implements ImageAnswer {
 
   constructor(options: ImageEventsOptions) {
     this.#options = options;
-    this.#arm(Math.max(0, options.headersInMs));
+    this.#arm(Math.max(0, options.headersInMs)); // 1.
     options.exchange.failInBand = (body) => this.#fail(body);
   }
 
@@ -81,7 +80,7 @@ export class ImageEvents implements ImageAnswer {
     this.#completed += 1;
     const isLast = this.#completed >= this.#options.n;
     const rest = `${this.#base64.end()}"`;
-    return isLast ? this.#write(rest, "whole") : this.#write(`${rest}}${eventEnd}`, "between");
+    return isLast ? this.#write(rest, "whole") : this.#write(`${rest}}${eventEnd}`, "between"); // 3.
   }
 
   async end(finished: GenerationFinished): Promise<void> {
@@ -99,7 +98,7 @@ export class ImageEvents implements ImageAnswer {
   #fail(body: ErrorBody): boolean {
     const { writer, form } = this.#options;
     const { response } = writer;
-    if (this.#place === "inside" || response.writableNeedDrain || response.destroyed) return false;
+    if (this.#place === "inside" || response.writableNeedDrain || response.destroyed) return false; // 2., 4.
     const before = this.#place === "whole" ? `}${eventEnd}` : "";
     writer.push(before + form.events.error(body) + form.events.end);
     response.end();
@@ -110,7 +109,7 @@ export class ImageEvents implements ImageAnswer {
     const { response } = this.#options.writer;
     if (this.#place === "between" && !response.writableNeedDrain && !response.destroyed) {
       this.#begin();
-      this.#options.writer.push(keepAliveComment);
+      this.#options.writer.push(keepAliveComment); // 2.
     }
     this.#timer?.refresh();
   }
@@ -122,7 +121,7 @@ export class ImageEvents implements ImageAnswer {
       ...imageHeaders(started, eventStreamType),
       "cache-control": "no-cache",
     });
-    this.#arm(keepAliveMs);
+    this.#arm(keepAliveMs); // 1.
   }
 
   #arm(delayMs: number): void {

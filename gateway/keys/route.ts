@@ -24,8 +24,7 @@ import {
   updateKeyDocument,
 } from "./document.ts";
 
-/** What the routes of keys need. */
-export interface KeysDependencies {
+interface KeysDependencies {
   keys: Client<typeof KeyService>;
   bodyLimits: BodyLimits;
   clock: Clock;

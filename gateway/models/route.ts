@@ -27,8 +27,7 @@ import { toModels } from "./list.ts";
 import { toProviderList } from "./provider-list.ts";
 import { type Modality, readModelQuery, toModelPage, wantedModalities } from "./query.ts";
 
-/** What the lists of models need. */
-export interface ModelsDependencies {
+interface ModelsDependencies {
   speech: Client<typeof SpeechService>;
   image: Client<typeof ImageService>;
 }

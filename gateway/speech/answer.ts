@@ -37,13 +37,14 @@ export async function streamAudio(
   let started: SynthesisStarted | undefined;
   let finished = false;
   try {
+    // 3.
     for await (const { frame } of consumeStream(open, clientGone)) {
       if (frame.case === "audio") {
         if (started === undefined) throw brokenStream("audio before its start");
         if (clientGone.aborted) throw clientLeft();
-        if (!response.headersSent) response.writeHead(200, audioHeaders(started));
+        if (!response.headersSent) response.writeHead(200, audioHeaders(started)); // 1.
         exchange.bytesSent += frame.value.byteLength;
-        if (!response.write(frame.value)) await drained(response, limits);
+        if (!response.write(frame.value)) await drained(response, limits); // 2.
       } else if (frame.case === "started") {
         started = frame.value;
         exchange.generationId = started.generationId;
@@ -51,7 +52,7 @@ export async function streamAudio(
         finished = true;
       }
     }
-    if (!finished || !response.headersSent) throw brokenStream("the stream ended early");
+    if (!finished || !response.headersSent) throw brokenStream("the stream ended early"); // 4.
   } catch (thrown) {
     const error = fromServiceError(thrown);
     throw error.generationId === "" ? error.withGenerationId(exchange.generationId) : error;

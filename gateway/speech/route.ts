@@ -7,8 +7,7 @@ import type { Route } from "../http/route.ts";
 import { streamAudio } from "./answer.ts";
 import { speechBodySchema, toSynthesizeRequest } from "./body.ts";
 
-/** What POST /audio/speech needs. */
-export interface AudioSpeechDependencies {
+interface AudioSpeechDependencies {
   speech: Client<typeof SpeechService>;
   bodyLimits: BodyLimits;
   clientStallTimeoutMs: number;

@@ -2,8 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Log } from "../runtime/log.ts";
 
-/** How a process reaches its schema. */
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://` URL; what its query says (`sslmode`, `statement_timeout`, …) goes before the defaults here. */
   readonly url: string;
   /** The one schema that names resolve in; lower-case letters, digits and underscores. */

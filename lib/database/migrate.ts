@@ -28,10 +28,10 @@ const tableLockTimeoutMs = 10_000;
 
 /** Runs what is pending, making the schema first if need be, and returns the names of what it ran. Throws on failure. */
 export async function migrateToLatest<DB>(db: Kysely<DB>, steps: SchemaMigrations): Promise<string[]> {
-  if ((await pendingMigrations(db, steps)).length === 0) return [];
+  if ((await pendingMigrations(db, steps)).length === 0) return []; // 3.
   return db.connection().execute(async (connection) => {
     try {
-      await lock(connection, steps.schema);
+      await lock(connection, steps.schema); // 1.
       return await migrate(connection, steps);
     } finally {
       await unlock(connection, steps.schema).catch(() => undefined);
@@ -81,7 +81,7 @@ async function migrate<DB>(db: Kysely<DB>, { schema, migrations }: SchemaMigrati
     provider: { getMigrations: async () => ({ ...migrations }) },
     migrationTableSchema: schema,
   });
-  const { error, results = [] } = await migrator.migrateToLatest();
+  const { error, results = [] } = await migrator.migrateToLatest(); // 2.
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === "Error")?.migrationName;
     const what = failed === undefined ? `schema ${schema}` : `migration ${failed} of schema ${schema}`;

@@ -2,8 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../runtime/log.ts";
 
-/** What to hear of a database. */
-export interface NotificationOptions {
+interface NotificationOptions {
   readonly url: string;
   /** Lower-case letters, digits and underscores. */
   readonly channel: string;

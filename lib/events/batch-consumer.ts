@@ -124,7 +124,7 @@ class RunningEventConsumer implements EventConsumer {
     const { bus, group, log, maxAgeMs, maxBatchMessages = defaultMaxBatchMessages } = this.#options;
     const topic = generationEventsTopic;
     try {
-      await checkRetention({ bus, topic, maxAgeMs, log, signal: this.#stopping.signal });
+      await checkRetention({ bus, topic, maxAgeMs, log, signal: this.#stopping.signal }); // 1.
     } catch (thrown) {
       if (this.#stopping.signal.aborted) return;
       log.fatal({ err: thrown, group }, "events can't be consumed");
@@ -161,9 +161,9 @@ class RunningEventConsumer implements EventConsumer {
       else if (this.#isTooOld(event)) letters.push({ message, reason: "too_old", eventId: event.eventId });
       else decoded.push({ message, event });
     }
-    const refused = await this.#apply(decoded, signal);
+    const refused = await this.#apply(decoded, signal); // 2.
     letters.push(...refused);
-    await sendDeadLetters(this.#options, letters, signal);
+    await sendDeadLetters(this.#options, letters, signal); // 3.
     this.#applied += decoded.length - refused.length;
     this.#deadLettered += letters.length;
     for (const letter of letters) this.#logLetter(letter, spans.get(letter.message));
@@ -184,7 +184,7 @@ class RunningEventConsumer implements EventConsumer {
       );
       return lettersOf(decoded, refused);
     } catch (thrown) {
-      if (!this.#options.isPoison(thrown)) throw thrown;
+      if (!this.#options.isPoison(thrown)) throw thrown; // 3.
       const { log, group } = this.#options;
       log.warn({ err: thrown, group, events: decoded.length }, "events can't be applied as they are");
       if (decoded.length === 1) {

@@ -4,8 +4,7 @@ import { withLimit } from "../runtime/with-limit.ts";
 import type { Bus } from "./bus.ts";
 import { RetryPause } from "./retry-pause.ts";
 
-/** What to compare. */
-export interface RetentionCheck {
+interface RetentionCheck {
   readonly bus: Pick<Bus, "retentionMs">;
   readonly topic: string;
   /** Events that ended longer ago can't be told from copies any more, milliseconds. */

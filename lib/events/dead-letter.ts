@@ -47,7 +47,7 @@ export interface ReadDeadLetter {
 const sendTimeoutMs = 30_000;
 
 /** Where dead letters go, and whose they are. */
-export interface DeadLetterOptions {
+interface DeadLetterOptions {
   readonly bus: Pick<Bus, "send">;
   readonly group: string;
   readonly log: Log;

@@ -75,7 +75,7 @@ class Replay {
     this.#failed.promise.catch(() => undefined);
     this.#consumer = options.bus.consume({
       topic: deadLetterTopicOf(options.topic),
-      group: `${options.group}.replay`,
+      group: `${options.group}.replay`, // 1.
       // Places are moved batch by batch, and a replay may have to stop at any message.
       maxBatchMessages: 1,
       handle: (batch, signal) => this.#handle(batch, signal),
@@ -125,7 +125,7 @@ class Replay {
     for (const message of batch) {
       const letter = fromDeadLetterMessage(message);
       if (letter?.replay === this.#id && letter.group === this.#options.group) {
-        await this.#park(message.partition, signal);
+        await this.#park(message.partition, signal); // 3.
       }
       this.#handledAtMs = this.#clock.monotonicMs();
       if (letter === undefined) this.#unusable += 1;
@@ -153,7 +153,7 @@ class Replay {
       return;
     }
     const again = { ...message, headers: { ...message.headers, [replayHeader]: this.#id } };
-    const [failure] = await sendAll({ bus, topic, log }, [again], signal);
+    const [failure] = await sendAll({ bus, topic, log }, [again], signal); // 2.
     if (failure instanceof PublishError) this.#failed.reject(failure);
     if (failure !== undefined) throw failure;
     this.#replayed += 1;

@@ -15,7 +15,7 @@ import { cutByWeight } from "../runtime/cut-by-weight.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Bus, type OutgoingMessage, PublishError } from "./bus.ts";
 
-/** What a queue works with. */
+/** Where the messages of a queue go, and how many of them may wait. */
 export interface SendQueueOptions {
   readonly bus: Pick<Bus, "send">;
   readonly topic: string;
@@ -101,7 +101,7 @@ export class SendQueue {
   /** Whether another message would be within the bound. */
   get hasRoom(): boolean {
     const { maxPendingMessages = 100_000, maxPendingBytes = 64 * 1024 * 1024 } = this.#options;
-    return this.#pendingBytes < maxPendingBytes && this.#pending < maxPendingMessages;
+    return this.#pendingBytes < maxPendingBytes && this.#pending < maxPendingMessages; // 4.
   }
 
   get stats(): SendQueueStats {
@@ -168,7 +168,7 @@ export class SendQueue {
   }
 
   #evictKeptElsewhere(): void {
-    const gone = this.#waiting.filter(({ keptElsewhere }) => keptElsewhere);
+    const gone = this.#waiting.filter(({ keptElsewhere }) => keptElsewhere); // 4.
     this.#waiting = this.#waiting.filter(({ keptElsewhere }) => !keptElsewhere);
     this.#counts.evicted += gone.length;
     for (const waiting of gone) this.#settle(waiting, new EvictedError("let go of"));
@@ -179,13 +179,13 @@ export class SendQueue {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      void this.#sendAll();
+      void this.#sendAll(); // 1.
     });
   }
 
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#closing.signal.aborted) {
-      this.#sending = cutByWeight(this.#waiting, batchLimits);
+      this.#sending = cutByWeight(this.#waiting, batchLimits); // 2.
       await this.#sendUntilTaken(this.#sending);
     }
     this.#sending = [];
@@ -210,7 +210,7 @@ export class SendQueue {
     again.onRetry(() => {
       this.#counts.failures += 1;
     });
-    await again.execute(() => this.#try(batch), this.#closing.signal);
+    await again.execute(() => this.#try(batch), this.#closing.signal); // 2.
     if (batch.some(({ settled }) => !settled)) log.info({ topic }, "messages can be sent again");
   }
 
@@ -238,7 +238,7 @@ export class SendQueue {
       this.#settle(only, error);
       return;
     }
-    const middle = Math.ceil(batch.length / 2);
+    const middle = Math.ceil(batch.length / 2); // 3.
     await this.#sendUntilTaken(batch.slice(0, middle));
     await this.#sendUntilTaken(batch.slice(middle));
   }

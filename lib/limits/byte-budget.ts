@@ -19,7 +19,7 @@ export interface ByteOwner {
 }
 
 /** Bounds of a ByteBudget, bytes. */
-export interface ByteBudgetOptions {
+interface ByteBudgetOptions {
   readonly maxBytes: number;
   /** The most that one share grows to. */
   readonly maxShareBytes: number;
@@ -107,7 +107,7 @@ export class ByteBudget {
 
   #take(share: OpenShare, bytes: number): boolean {
     if (!this.#isFair(share, bytes)) {
-      this.#senior ??= share;
+      this.#senior ??= share; // 3.
       if (this.#senior !== share || bytes > this.#options.maxShareBytes - this.#asideBytes) return false;
       this.#addAside(share, bytes);
     }
@@ -118,18 +118,18 @@ export class ByteBudget {
   #isFair({ owners }: OpenShare, bytes: number): boolean {
     const { maxBytes, maxShareBytes } = this.#options;
     const freeBytes = maxBytes - maxShareBytes - (this.#usedBytes - this.#asideBytes) - bytes;
-    if (freeBytes < 0) return false;
+    if (freeBytes < 0) return false; // 1.
     return owners.every(
-      ({ name, weight }) => (this.#heldByOwner.get(name) ?? 0) + bytes <= weight * freeBytes,
+      ({ name, weight }) => (this.#heldByOwner.get(name) ?? 0) + bytes <= weight * freeBytes, // 2.
     );
   }
 
   #giveBack(share: OpenShare, bytes: number): void {
-    if (share === this.#senior) this.#senior = undefined;
+    if (share === this.#senior) this.#senior = undefined; // 3.
     this.#addAside(share, -Math.min(bytes, share.asideBytes));
     this.#add(share, -bytes);
     for (const entry of this.#waiting) {
-      if (entry.share !== share && !this.#take(entry.share, entry.bytes)) continue;
+      if (entry.share !== share && !this.#take(entry.share, entry.bytes)) continue; // 4.
       this.#waiting.delete(entry);
       if (entry.share !== share) entry.granted();
     }

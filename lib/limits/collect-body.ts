@@ -12,8 +12,7 @@ import { DomainError } from "../runtime/domain-error.ts";
 import { BodyBytes } from "./body-bytes.ts";
 import type { ByteShare } from "./byte-budget.ts";
 
-/** What bounds a body. */
-export interface BodyBounds {
+interface BodyBounds {
   /** For each wait for room, and for the arrival. */
   readonly timeoutMs: number;
   readonly share: ByteShare;
@@ -63,7 +62,7 @@ class BodyCollector {
     else {
       signal?.addEventListener("abort", this.#onAbort, { once: true });
       this.#source.on("close", this.#onClose).on("error", this.#onClose);
-      if (this.#hasRoom()) this.#read();
+      if (this.#hasRoom()) this.#read(); // 1.
     }
     return this.#outcome.promise;
   }
@@ -74,8 +73,8 @@ class BodyCollector {
     const missing = this.#bounds.reserve(this.#body.size) - share.bytes;
     if (missing <= 0 || share.grow(missing, this.#read)) return true;
     if (this.#isReading) {
-      this.#source.pause();
-      this.#arrivalLeftMs -= performance.now() - this.#arrivingSinceMs;
+      this.#source.pause(); // 1.
+      this.#arrivalLeftMs -= performance.now() - this.#arrivingSinceMs; // 2.
     }
     this.#limitTo(timeoutMs, noRoom);
     return false;
@@ -83,7 +82,7 @@ class BodyCollector {
 
   readonly #read = () => {
     this.#arrivingSinceMs = performance.now();
-    this.#limitTo(Math.max(0, this.#arrivalLeftMs), tooSlow);
+    this.#limitTo(Math.max(0, this.#arrivalLeftMs), tooSlow); // 2.
     if (this.#isReading) {
       this.#source.resume();
       return;
@@ -106,7 +105,7 @@ class BodyCollector {
 
   readonly #onEnd = () => {
     this.#stop();
-    this.#bounds.share.settle(this.#body.size);
+    this.#bounds.share.settle(this.#body.size); // 3.
     this.#outcome.resolve(this.#body);
   };
 
@@ -121,7 +120,7 @@ class BodyCollector {
 
   #fail(error: unknown): void {
     this.#stop();
-    this.#bounds.share.release();
+    this.#bounds.share.release(); // 3.
     this.#outcome.reject(error);
   }
 

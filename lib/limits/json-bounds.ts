@@ -2,10 +2,8 @@
  * Counts what a JSON text holds while its bytes arrive, so that one which would cost far more to parse than it weighs
  * is refused before it is parsed, and mostly before it is all there.
  *
- * 1. It is no parser: as far as a text is JSON it sees what a parser sees, and where it stops to be, a parser stops.
- * 2. The verdict does not depend on how the text is cut into chunks.
- * 3. The content of a string is searched for its end by indexOf; a step for each byte is made outside of strings, and
- *    for a few bytes at the beginning and after each escaped quote, so that many short ones cost no call each.
+ * It is no parser: as far as a text is JSON it sees what a parser sees, and where it stops to be, a parser stops. The
+ * verdict does not depend on how the text is cut into chunks.
  */
 import { DomainError } from "../runtime/domain-error.ts";
 import { asBuffer } from "./body-bytes.ts";
@@ -43,7 +41,10 @@ const backslash = 0x5c;
 const arrayEnd = 0x5d;
 const objectStart = 0x7b;
 const objectEnd = 0x7d;
-/** How far to look for the end of a string byte by byte before asking indexOf. */
+/**
+ * How far to look for the end of a string byte by byte, also after each escaped quote, before asking indexOf: many short
+ * ones cost no call each.
+ */
 const stepsBeforeSearch = 24;
 
 /** The scan of one JSON text. */

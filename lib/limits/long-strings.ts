@@ -3,8 +3,8 @@
  * by piece, with pauses for other requests, so that neither the text of one nor that of the whole body is ever made
  * unless somebody wants it.
  *
- * 1. In place of a long string stands a name that no client can know.
- * 2. What is said of a string is what parsing all of it at once would say.
+ * In place of a long string stands a name that no client can know. What is said of a string is what parsing all of it at
+ * once would say.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DomainError } from "../runtime/domain-error.ts";

@@ -122,7 +122,7 @@ class Scan {
       this.#fields += 1;
       if (this.#fields > maxFields) throw new WireFault(`must not have more than ${maxFields} fields`);
       const isPacked = plan.kind === "packed" && wireType === wireBytes;
-      if (plan.kind !== "number" && !isPacked) this.#count(1);
+      if (plan.kind !== "number" && !isPacked) this.#count(1); // 1.
       this.#passField(plan, wireType, end, depth);
       if (this.#at > end) throw new WireFault("ends amid a field");
     }
@@ -150,14 +150,14 @@ class Scan {
         return;
       }
       default:
-        throw new WireFault("has a field of an unknown kind");
+        throw new WireFault("has a field of an unknown kind"); // 3.
     }
   }
 
   #count(elements: number): void {
     this.#elements += elements;
     const { maxElements } = this.#bounds;
-    if (this.#elements > maxElements) throw new WireFault(`must not have more than ${maxElements} values`);
+    if (this.#elements > maxElements) throw new WireFault(`must not have more than ${maxElements} values`); // 2.
   }
 
   #countText(bytes: number): void {

@@ -14,7 +14,7 @@ import { connect, type NetConnectOpts, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 /** How long a connection is kept that no call uses, milliseconds; shorter than the default of DRAIN_DELAY_MS. */
-export const idleConnectionMs = 4000;
+const idleConnectionMs = 4000;
 
 const maxIdleConnections = 256;
 /** Before the second, the third … try, milliseconds. */
@@ -31,7 +31,7 @@ const passing: ReadonlySet<string> = new Set([
 
 /** An agent for calls to `baseUrl`, which keeps connections. */
 export function createPatientAgent(baseUrl: string): Agent {
-  const options = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: idleConnectionMs };
+  const options = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: idleConnectionMs }; // 2.
   return baseUrl.startsWith("https:") ? new PatientTlsAgent(options) : new PatientAgent(options);
 }
 
@@ -63,7 +63,7 @@ function openConnection(options: AgentOptions, connected: Connected | undefined,
     socket.off("connect", onConnect);
     const pauseMs = pausesMs[failures];
     if (pauseMs === undefined || !passing.has(error.code ?? "")) connected?.(error, socket);
-    else setTimeout(() => openConnection(options, connected, failures + 1), pauseMs);
+    else setTimeout(() => openConnection(options, connected, failures + 1), pauseMs); // 1.
   };
   socket.once("connect", onConnect).once("error", onError);
 }

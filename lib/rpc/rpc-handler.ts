@@ -44,7 +44,7 @@ const maxStreamedMessageBytes = 64 << 10;
 const silentStreamMs = 120_000;
 
 /** What bounds an RPC port, and what answers the rest of its requests. */
-export interface RpcHandlerOptions {
+interface RpcHandlerOptions {
   /** Of services that state none themselves. */
   readonly limits: MessageLimits;
   readonly log: Log;

@@ -89,7 +89,7 @@ export const redisUrlVar = makeValidator<string>((text) => {
 });
 
 /** A share from 0 to 1, such as `0.05`. */
-export const shareVar = makeValidator<number>((text) => {
+const shareVar = makeValidator<number>((text) => {
   const share = Number(text);
   if (!/^\d*\.?\d+$/.test(text) || share > 1) throw new EnvError("must be a number from 0 to 1");
   return share;

@@ -1,5 +1,4 @@
-/** What goes together. */
-export interface WeightLimits<T> {
+interface WeightLimits<T> {
   readonly maxItems: number;
   /** An item that weighs more goes alone. */
   readonly maxWeight: number;

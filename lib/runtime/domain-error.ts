@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import {
   type ErrorDetail,
   ErrorDetailSchema,
@@ -118,10 +118,4 @@ function optionsOfDetail(detail: ErrorDetail): DomainErrorOptions {
     generationId: detail.generationId,
     ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: Number(detail.retryAfterMs) }),
   };
-}
-
-/** The code of a thrown value as a client of this system would see it. */
-export function codeOfThrown(thrown: unknown): Code {
-  if (thrown instanceof ConnectError) return thrown.code;
-  return thrown instanceof DomainError ? codeOfReason(thrown.reason) : Code.Internal;
 }

@@ -16,8 +16,7 @@ const secretFields = [
   "body",
 ];
 
-/** Options of a process's logger. */
-export interface LogOptions {
+interface LogOptions {
   /** The process: `gateway`, `speech`, … */
   name: string;
   level: string;

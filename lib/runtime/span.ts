@@ -2,9 +2,9 @@ import { createContextKey } from "@connectrpc/connect";
 
 /*
  * Traces as the rest of the system sees them: spans that are handed on explicitly, and nothing of how they are kept.
- * 1. A span that is not recorded costs nothing: it is one object for all, its children are itself, and what is set on it
- *    is dropped. Whoever has to make something for a span first looks at `recording`.
- * 2. What stands in a span are words of ours and numbers: never a text of a caller's or an upstream's, a key or a token.
+ * A span that is not recorded costs nothing: it is one object for all, its children are itself, and what is set on it is
+ * dropped. Whoever has to make something for a span first looks at `recording`.
+ * What stands in a span are words of ours and numbers: never a text of a caller's or an upstream's, a key or a token.
  */
 
 /** What work a span stands for, in OpenTelemetry's words. */

@@ -27,11 +27,9 @@ export interface Host {
   fail(): Promise<never>;
 }
 
-/** The variables that a host reads. */
-export type HostConfig = ConfigOf<typeof processSpec> & AddressLimitConfig;
+type HostConfig = ConfigOf<typeof processSpec> & AddressLimitConfig;
 
-/** A process that is run by a host. */
-export interface HostedProcess<C extends HostConfig> {
+interface HostedProcess<C extends HostConfig> {
   readonly name: string;
   /** Throws ConfigError. */
   readConfig(): C;

@@ -72,7 +72,7 @@ export function runService<C extends ServiceConfig>({
 async function openServiceHost(host: Host, name: Audience, config: ServiceConfig): Promise<ServiceHost> {
   const { log } = host;
   const keys = await openServiceKeySet({ path: config.SERVICE_JWKS_FILE, log });
-  const bus = createKafkaBus({ connection: kafkaConnection(config), clientId: name, log });
+  const bus = createKafkaBus({ connection: kafkaConnection(config), clientId: name, log }); // 2.
   host.onStop(() => bus.close());
   return {
     ...host,
@@ -105,8 +105,8 @@ async function serve(host: Host, config: ServiceConfig, service: Service): Promi
     log,
   });
   const drain = { delayMs: config.DRAIN_DELAY_MS, timeoutMs: drainTimeoutMs(config) };
-  host.onStop(() => Promise.all([server.drain(drain), service.stop?.()]));
+  host.onStop(() => Promise.all([server.drain(drain), service.stop?.()])); // 1.
   service.start?.();
-  void service.consumer?.failed.then(() => host.fail());
+  void service.consumer?.failed.then(() => host.fail()); // 3.
   logListening(log, "rpc", config.HOST, server.port);
 }

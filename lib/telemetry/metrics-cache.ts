@@ -2,8 +2,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
 import { withLimit } from "../runtime/with-limit.ts";
 
-/** How a costly reading is kept. */
-export interface CachedReadOptions {
+interface CachedReadOptions {
   /** What is read, for the log. */
   readonly name: string;
   readonly log: Log;

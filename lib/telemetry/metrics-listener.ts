@@ -5,7 +5,7 @@ import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** Where the metrics of a process are served whose other ports are not for operators. */
-export interface MetricsListenerOptions {
+interface MetricsListenerOptions {
   readonly host: string;
   /** 0 lets the system choose; `off`: nowhere. */
   readonly port: number | "off";

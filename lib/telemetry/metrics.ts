@@ -51,8 +51,7 @@ export interface Histogram {
   record(value: number, labels?: Labels): void;
 }
 
-/** What the metrics of a process work with. */
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly log: Log;
   /** Longest wait for what must be read, milliseconds; 3,000 unless given. */
   readonly readTimeoutMs?: number;
@@ -77,7 +76,7 @@ class PullReader extends MetricReader {
         type === InstrumentType.OBSERVABLE_GAUGE
           ? AggregationTemporality.DELTA
           : AggregationTemporality.CUMULATIVE,
-      cardinalitySelector: () => maxSeries,
+      cardinalitySelector: () => maxSeries, // 3.
     });
   }
 
@@ -110,7 +109,7 @@ export class Metrics {
 
   /** A histogram of this name, the same each time; `bounds` ascend. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
-    const known = this.#histograms.get(name);
+    const known = this.#histograms.get(name); // 1.
     if (known !== undefined) return known;
     const advice = { explicitBucketBoundaries: [...bounds] };
     const made = this.#meter().createHistogram(name, { description: help, advice });
@@ -125,7 +124,7 @@ export class Metrics {
 
   /** All metrics as text. What could not be read in time is left out. */
   async scrape(): Promise<string> {
-    const { resourceMetrics, errors } = await this.#reader.collect({ timeoutMillis: this.#readTimeoutMs });
+    const { resourceMetrics, errors } = await this.#reader.collect({ timeoutMillis: this.#readTimeoutMs }); // 2.
     for (const error of errors) this.#log.debug({ err: error }, "a figure could not be read");
     return this.#serializer.serialize(resourceMetrics);
   }

@@ -39,8 +39,7 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
-/** What traces are sent with. */
-export interface TraceExportOptions {
+interface TraceExportOptions {
   /** Base URL of the collector. */
   readonly endpoint: string;
   /** Of the traces that callers begin, this share is recorded: above 0, to 1. */
@@ -75,12 +74,12 @@ export function exportTraces(options: TraceExportOptions): Tracing {
   });
   const provider = new TracerProvider({
     sampler: new AlwaysOnSampler(),
-    spanLimits,
+    spanLimits, // 3.
     resource: resourceOf(options.serviceName),
     spanProcessors: [
       new BatchSpanProcessor({
         exporter: new LoggingExporter(exporter, log),
-        maxQueueSize,
+        maxQueueSize, // 2.
         maxExportBatchSize,
         scheduledDelayMillis: batchDelayMs,
         exportTimeoutMillis: exportTimeoutMs,
@@ -90,7 +89,7 @@ export function exportTraces(options: TraceExportOptions): Tracing {
   return {
     tracer: createRecordingTracer({ tracer: provider.getTracer("media-gateway"), ratio }),
     async close() {
-      await withLimit(provider.shutdown(), { timeoutMs: flushTimeoutMs }).catch(() => undefined);
+      await withLimit(provider.shutdown(), { timeoutMs: flushTimeoutMs }).catch(() => undefined); // 1.
     },
   };
 }

@@ -12,8 +12,7 @@ import {
 import { parseTraceParent } from "@opentelemetry/core";
 import { type Span, type SpanAttributes, type SpanKind, silentSpan, type Tracer } from "../runtime/span.ts";
 
-/** How traces are begun. */
-export interface RecordingTracerOptions {
+interface RecordingTracerOptions {
   readonly tracer: OtelTracer;
   /** Of the traces that callers begin, this share is recorded: 0 to 1. */
   readonly ratio: number;

@@ -3,8 +3,7 @@ import type { Log } from "../runtime/log.ts";
 import { silentTracer } from "../runtime/span.ts";
 import type { Tracing } from "./trace-export.ts";
 
-/** What decides about traces. */
-export type TracingConfig = Pick<
+type TracingConfig = Pick<
   ReturnType<typeof readConfig<typeof processSpec>>,
   | "OTEL_EXPORTER_OTLP_ENDPOINT"
   | "OTEL_EXPORTER_OTLP_HEADERS"

@@ -5,8 +5,7 @@ import { RetryPause } from "../retry-pause.ts";
 import { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
 import { KafkaMember } from "./kafka-member.ts";
 
-/** What a member of a group works with. */
-export interface KafkaGroupMemberOptions {
+interface KafkaGroupMemberOptions {
   /** Makes a client for one membership. */
   readonly openClient: (own: { socketFactory: ISocketFactory }) => Kafka;
   readonly consume: ConsumeOptions;

@@ -1,5 +1,5 @@
 /** Where a group stands in a partition, as brokers report it. */
-export interface PartitionMeasure {
+interface PartitionMeasure {
   readonly partition: number;
   /** The next offset that will be written. */
   readonly end: bigint;

@@ -39,12 +39,11 @@ const consumerConfig = {
   maxBytes: 4 * 1024 * 1024,
   maxBytesPerPartition: 512 * 1024,
   allowAutoTopicCreation: false,
-  retry: { ...briefRetry, retries: 30, restartOnFailure: async () => false },
+  retry: { ...briefRetry, retries: 30, restartOnFailure: async () => false }, // 4.
 };
 const partitionsAtOnce = 4;
 
-/** What a membership works with. */
-export interface KafkaMemberOptions extends ConsumeOptions {
+interface KafkaMemberOptions extends ConsumeOptions {
   /** A client that nothing else uses. */
   readonly client: Kafka;
   /** That client's. */
@@ -111,7 +110,7 @@ export class KafkaMember {
     this.#leaving.abort();
     this.#fireSignals();
     for (const timer of this.#timers) clearTimeout(timer);
-    const gone = (this.#joining ?? Promise.resolve())
+    const gone = (this.#joining ?? Promise.resolve()) // 4.
       .catch(() => undefined)
       .then(() => {
         const ends = [this.#consumer.disconnect(), this.#admin.disconnect()];
@@ -199,7 +198,7 @@ export class KafkaMember {
     const controller = new AbortController();
     const ended = Promise.withResolvers<void>();
     this.#running.set(controller, ended.promise);
-    const heartbeats = this.#heartbeats(payload, controller);
+    const heartbeats = this.#heartbeats(payload, controller); // 2.
     try {
       await this.#handleParts(payload, controller.signal);
       if (heartbeats.failure !== undefined) throw heartbeats.failure;
@@ -220,7 +219,7 @@ export class KafkaMember {
         payload.heartbeat().catch((thrown: unknown) => {
           if ((thrown as { type?: unknown }).type === undefined) return;
           heartbeats.failure = thrown;
-          this.#fireSignals();
+          this.#fireSignals(); // 2.
         });
       }, this.#heartbeatMs),
     };
@@ -245,10 +244,10 @@ export class KafkaMember {
         this.#postpone(payload, signal, thrown);
         return;
       }
-      if (generation !== this.#generation) return;
+      if (generation !== this.#generation) return; // 1.
       this.#pauses.delete(batch.partition);
       this.#lag.advance(batch.partition, end, last + 1n);
-      payload.resolveOffset(String(last));
+      payload.resolveOffset(String(last)); // 1.
       await payload.commitOffsetsIfNecessary(payload.uncommittedOffsets());
       await payload.heartbeat();
     }
@@ -261,7 +260,7 @@ export class KafkaMember {
     log.warn({ err: thrown, topic, partition, group }, "messages could not be handled; they come again");
     const waiting = this.#pauses.get(partition) ?? new RetryPause(100, 5000);
     this.#pauses.set(partition, waiting);
-    const resume = pause();
+    const resume = pause(); // 3.
     void waiting.wait(this.#leaving.signal).then(() => {
       if (!this.#leaving.signal.aborted) resume();
     });

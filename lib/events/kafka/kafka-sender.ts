@@ -59,8 +59,8 @@ export class KafkaSender {
       given.throwIfAborted();
       return this.#send(topic, messages);
     });
-    this.#lastSend = sent.catch(() => undefined);
-    await withLimit(sent, { signal: given });
+    this.#lastSend = sent.catch(() => undefined); // 1.
+    await withLimit(sent, { signal: given }); // 4.
   }
 
   /** Gives up what waits, lets the send under way end for a moment, and disconnects. */
@@ -76,7 +76,7 @@ export class KafkaSender {
       await withLimit(this.#producer.send(topic, messages), { timeoutMs: stuckAfterMs });
       this.#refusals.delete(topic);
     } catch (thrown) {
-      this.#dropProducer();
+      this.#dropProducer(); // 2.
       const types = kafkaErrorTypes(thrown);
       if (!this.#isFinal(topic, types)) throw thrown;
       throw new PublishError(`Kafka refuses messages for ${topic}: ${types.at(-1)}`, { cause: thrown });
@@ -145,7 +145,7 @@ class PinnedProducer {
       timeout: appendTimeoutMs,
     });
     const confirmed = new Set<number | undefined>(records.map(({ partition }) => partition));
-    if (messages.every((message) => confirmed.has(this.#places.get(message)))) return;
+    if (messages.every((message) => confirmed.has(this.#places.get(message)))) return; // 3.
     throw new Error("Kafka did not confirm all messages of a send");
   }
 

@@ -10,8 +10,7 @@ import { deleteOldMessages } from "./postgres-retention.ts";
 import { PostgresSession } from "./postgres-session.ts";
 import { ensureTopic, seekGroup, topicRetentionMs } from "./postgres-topics.ts";
 
-/** How to open a bus on PostgreSQL. */
-export interface PostgresBusOptions {
+interface PostgresBusOptions {
   /** The database in whose schema `bus` the bus lives; see `busMigrations`. */
   readonly url: string;
   readonly log: Log;

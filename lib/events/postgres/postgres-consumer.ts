@@ -7,8 +7,7 @@ import { ensureGroup, type GroupIds } from "./postgres-groups.ts";
 import { PostgresReader } from "./postgres-reader.ts";
 import type { PostgresSession } from "./postgres-session.ts";
 
-/** What a member of a group works with. */
-export interface PostgresConsumerOptions {
+interface PostgresConsumerOptions {
   readonly database: BusDatabase;
   readonly session: PostgresSession;
   readonly log: Log;

@@ -16,8 +16,7 @@ export const busChannel = "media_gateway_bus";
 const maxMessageBytes = 1024 * 1024;
 const maxFetchBytes = 4 * 1024 * 1024;
 
-/** What to read. */
-export interface FetchOptions {
+interface FetchOptions {
   readonly topic: string;
   readonly ids: GroupIds;
   /** The first message wanted. */
@@ -57,8 +56,7 @@ export async function appendMessages(
   return end;
 }
 
-/** A part of a log. */
-export interface Fetched {
+interface Fetched {
   /** Without what the group had finished with when partitions were merged. */
   readonly messages: readonly BusMessage[];
   /** The last message of the part; undefined when there is none. */

@@ -17,8 +17,7 @@ import { type GroupIds, movePlace, type PlaceRow, placeQuery } from "./postgres-
 import { fetchMessages } from "./postgres-log.ts";
 import type { ReaderLock } from "./postgres-session.ts";
 
-/** What a reader works with. */
-export interface PostgresReaderOptions {
+interface PostgresReaderOptions {
   readonly database: BusDatabase;
   readonly log: Log;
   readonly consume: ConsumeOptions;
@@ -100,14 +99,14 @@ export class PostgresReader {
       if (through === undefined) await this.#lookAgain();
       else {
         await this.#handle(messages);
-        if (!(await this.#move(through + 1n))) return false;
-        if (messages.length < maxBatchMessages) await this.#gather();
+        if (!(await this.#move(through + 1n))) return false; // 1.
+        if (messages.length < maxBatchMessages) await this.#gather(); // 4.
       }
       this.#pause.reset();
     } catch (thrown) {
       if (!this.#pause.failing && !this.#end.aborted)
         log.warn({ err: thrown, topic, group }, "messages come again");
-      await this.#pause.wait(this.#end);
+      await this.#pause.wait(this.#end); // 2.
     }
     return true;
   }
@@ -117,7 +116,7 @@ export class PostgresReader {
     if (messages.length === 0) return;
     const batch = new AbortController();
     const abort = () => batch.abort();
-    this.#end.addEventListener("abort", abort, { once: true });
+    this.#end.addEventListener("abort", abort, { once: true }); // 3.
     try {
       await this.#options.consume.handle(messages, batch.signal);
     } finally {
@@ -131,7 +130,7 @@ export class PostgresReader {
     const pause = new RetryPause(firstPauseMs, longestPauseMs);
     for (;;) {
       try {
-        const work = movePlace(database, ids.groupId, this.#stored, to);
+        const work = movePlace(database, ids.groupId, this.#stored, to); // 3.
         const isMoved = await withLimit(work, { timeoutMs: queryTimeoutMs });
         if (isMoved) this.#stored = this.#position = to;
         return isMoved;

@@ -1,9 +1,9 @@
 /**
  * The HTTP/1.1 connections of a server, and how they end when it does.
  *
- * 1. A client without notice may send its next request at any time, and a request that meets the end of its
- *    connection is lost without its client knowing whether it began. So what drains says `Connection: close` in every
- *    answer that is still to begin, and ends a connection itself only when that has been quiet for a while.
+ * A client without notice may send its next request at any time, and a request that meets the end of its connection is
+ * lost without its client knowing whether it began. So what drains says `Connection: close` in every answer that is still
+ * to begin, and ends a connection itself only when that has been quiet for a while.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

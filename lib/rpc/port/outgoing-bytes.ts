@@ -29,7 +29,7 @@ const outgoingBytesKey = createContextKey<OutgoingBytes | undefined>(undefined, 
 export function bytesSender(context: HandlerContext, field: DescField, maxMessageBytes: number): SendBytes {
   const outgoing = context.values.get(outgoingBytesKey);
   if (outgoing === undefined || !isPlainBinary(context.responseHeader) || field.number > maxFieldNumber) {
-    return (bytes) => bytes;
+    return (bytes) => bytes; // 2.
   }
   return outgoing.open(field.number, maxMessageBytes);
 }
@@ -66,8 +66,8 @@ class OutgoingBytes {
     this.#tag = (fieldNumber << 3) | wireTypeOfBytes;
     return (bytes) => {
       const messageBytes = 1 + varint(bytes.length).length + bytes.length;
-      if (bytes.length === 0 || messageBytes > maxMessageBytes) return bytes;
-      this.#waiting.push(bytes);
+      if (bytes.length === 0 || messageBytes > maxMessageBytes) return bytes; // 2.
+      this.#waiting.push(bytes); // 1.
       return noBytes;
     };
   }
@@ -75,7 +75,7 @@ class OutgoingBytes {
   /** What goes out in place of an envelope; undefined for one that lacks no bytes. */
   fill(envelope: Uint8Array): { readonly head: Uint8Array; readonly bytes: Uint8Array } | undefined {
     if (this.#waiting.length === 0 || !this.#isEmptyField(envelope)) return undefined;
-    const bytes = this.#waiting.shift() ?? noBytes;
+    const bytes = this.#waiting.shift() ?? noBytes; // 3.
     const field = [this.#tag, ...varint(bytes.length)];
     const head = Buffer.from([0, 0, 0, 0, 0, ...field]);
     head.writeUInt32BE(field.length + bytes.length, 1);

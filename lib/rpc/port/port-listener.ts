@@ -42,7 +42,7 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** A response of either protocol. */
 export type NodeResponse = ServerResponse | Http2ServerResponse;
 
-/** Options of listenOnPort. */
+/** Where to listen, what serves a request of either protocol, and how long its peer may take. */
 export interface PortListenerOptions {
   host: string;
   /** 0 lets the system choose. */
@@ -115,7 +115,7 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
       if (isHttp2 === undefined) return;
       if (isHttp2 && !sockets.beginSession(socket)) return;
       if (!isHttp2) http1Connections.add(socket);
-      (isHttp2 ? http2 : http1).emit("connection", socket);
+      (isHttp2 ? http2 : http1).emit("connection", socket); // 1.
     });
   };
   const server = createServer(options.tls, peekTimeoutMs, dispatch, sockets);
@@ -124,11 +124,11 @@ export async function listenOnPort(options: PortListenerOptions): Promise<PortLi
   return {
     port: (server.address() as AddressInfo).port,
     startDraining() {
-      http1Connections.startDraining();
+      http1Connections.startDraining(); // 3.
       for (const session of sessions) session.close();
     },
     async close({ quietMs = 0, timeoutMs }) {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = new Promise<void>((resolve) => server.close(() => resolve())); // 4.
       for (const socket of undecided) socket.destroy();
       for (const session of sessions) session.close();
       const stopEnding = http1Connections.endQuiet(quietMs);
@@ -153,9 +153,9 @@ function startHttp1(
   const http1 = createHttp1Server({
     keepAliveTimeout,
     headersTimeout,
-    requestTimeout,
+    requestTimeout, // 2.
     connectionsCheckingInterval,
-    maxHeaderSize: maxHeaderBytes,
+    maxHeaderSize: maxHeaderBytes, // 5.
     noDelay: true,
   });
   const begin = (request: IncomingMessage, response: ServerResponse) => {
@@ -177,7 +177,7 @@ function startHttp2(
   sessions: Set<ServerHttp2Session>,
 ): Http2Server {
   const settings = { maxConcurrentStreams, maxHeaderListSize: maxHeaderBytes };
-  const http2 = createHttp2Server({ settings, streamResetBurst, streamResetRate });
+  const http2 = createHttp2Server({ settings, streamResetBurst, streamResetRate }); // 5.
   http2.on("request", options.handle).on("checkContinue", options.handle);
   return http2.on("session", (session) => {
     sessions.add(session);
@@ -188,7 +188,7 @@ function startHttp2(
 
 /** Without a stream for so long a session is closed; with one that brings and takes nothing no new ones are taken. */
 function closeWhenIdle(session: ServerHttp2Session, idleTimeoutMs: number): void {
-  session.setTimeout(idleTimeoutMs, () => session.close());
+  session.setTimeout(idleTimeoutMs, () => session.close()); // 2.
   let streams = 0;
   let idle: NodeJS.Timeout | undefined;
   const wait = () => {
@@ -238,7 +238,7 @@ function decideProtocol(
   decided: (isHttp2: boolean | undefined) => void,
 ): void {
   let head = Buffer.alloc(0);
-  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs); // 2.
   const finish = (isHttp2: boolean | undefined) => {
     clearTimeout(timer);
     socket.off("readable", onReadable).off("close", onClose).off("error", onError);

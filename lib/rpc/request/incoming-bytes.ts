@@ -95,8 +95,8 @@ class IncomingBytes {
     const decoded = messages[Symbol.asyncIterator]();
     const next = async (): Promise<IteratorResult<T>> => {
       for (;;) {
-        const piece = this.#missing > 0 ? await this.#readPiece() : undefined;
-        if (piece !== undefined) return { done: false, value: this.#messageOf(piece) as T };
+        const piece = this.#missing > 0 ? await this.#readPiece() : undefined; // 3.
+        if (piece !== undefined) return { done: false, value: this.#messageOf(piece) as T }; // 1.
         const result = await decoded.next();
         if (this.#missing === 0) return result;
       }
@@ -110,8 +110,8 @@ class IncomingBytes {
       if (prefixBytes > 0) {
         this.#take(prefixBytes);
         this.#missing = envelopeBytes - prefixBytes;
-        yield Uint8Array.of(0, 0, 0, 0, 2, this.#tag, 0);
-        if (this.#failure !== undefined) throw this.#failure.error;
+        yield Uint8Array.of(0, 0, 0, 0, 2, this.#tag, 0); // 1.
+        if (this.#failure !== undefined) throw this.#failure.error; // 4.
         continue;
       }
       for (let left = envelopeBytes; left > 0 && (await this.#fill()); ) {
@@ -179,7 +179,7 @@ function parseHead(bytes: Uint8Array, tag: number, maxMessageBytes: number): Hea
   const messageBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
   const envelopeBytes = envelopeHeaderBytes + messageBytes;
   const other: Head = { envelopeBytes, prefixBytes: 0 };
-  if (bytes[0] !== 0 || messageBytes < shortestMessageBytes || messageBytes > maxMessageBytes) return other;
+  if (bytes[0] !== 0 || messageBytes < shortestMessageBytes || messageBytes > maxMessageBytes) return other; // 2.
   const found = bytes[envelopeHeaderBytes];
   if (found !== tag) return found === undefined ? undefined : other;
   let fieldBytes = 0;

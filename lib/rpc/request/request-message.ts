@@ -23,7 +23,7 @@ const maxKeyBytes = 1024;
 const maxFaultCharacters = 200;
 
 /** What stands in a body around its message. */
-export interface Envelope {
+interface Envelope {
   readonly isCompressed: boolean;
   readonly message: Uint8Array;
 }

@@ -40,9 +40,9 @@ export function createPartwiseTransport(
       async function* withoutParts(): AsyncGenerator<Message> {
         for await (const message of input as AsyncIterable<Message>) {
           const { rest, parts } = split(message);
-          const isWithin = sizeOf(parts) <= maxMessageBytes;
+          const isWithin = sizeOf(parts) <= maxMessageBytes; // 2.
           waiting.push(isWithin ? parts : []);
-          yield isWithin ? rest : message;
+          yield isWithin ? rest : message; // 3.
         }
       }
       const messages = withoutParts() as typeof input;
@@ -59,7 +59,7 @@ async function* withParts(
   for await (const envelope of envelopes ?? []) {
     const parts = waiting.shift() ?? [];
     const head = Buffer.from(envelope);
-    head.writeUInt32BE(head.readUInt32BE(1) + sizeOf(parts), 1);
+    head.writeUInt32BE(head.readUInt32BE(1) + sizeOf(parts), 1); // 1.
     yield head;
     for (const part of parts) {
       for (let from = 0; from < part.length; from += pieceBytes) {

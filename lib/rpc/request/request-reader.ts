@@ -84,7 +84,7 @@ export class RequestReader {
   ): UniversalServerRequest {
     const format = requestFormatOf(universal);
     universal.contextValues.set(withheldKey, { request, response, format });
-    return withEmptyMessage(universal, format);
+    return withEmptyMessage(universal, format); // 1.
   }
 
   /** Innermost of the interceptors of these methods, at a service that takes messages of so many bytes at most. */
@@ -95,10 +95,10 @@ export class RequestReader {
     return (next) => async (request) => {
       const withheld = request.contextValues.get(withheldKey);
       const bounds = limits.get(request.method);
-      if (withheld === undefined || bounds === undefined) return next(request);
+      if (withheld === undefined || bounds === undefined) return next(request); // 5.
       // Here the stock handlers say what they have against the request's head.
       if (request.stream) await request.message[Symbol.asyncIterator]().next();
-      const message = await this.#read(withheld, request, bounds);
+      const message = await this.#read(withheld, request, bounds); // 1.
       return request.stream ? next({ ...request, message: only(message) }) : next({ ...request, message });
     };
   }
@@ -113,8 +113,8 @@ export class RequestReader {
     const share = this.#budget.open([{ name: contextValues.get(byteHolderKey), weight: 1 }]);
     try {
       const bytes = await this.#readBytes(withheld, request.signal, limits, share);
-      const message = await this.#decoder.decode(request.method.input, bytes, withheld.format, limits);
-      callLifeOf(contextValues).whenOver(share.release);
+      const message = await this.#decoder.decode(request.method.input, bytes, withheld.format, limits); // 2.
+      callLifeOf(contextValues).whenOver(share.release); // 3.
       return message;
     } catch (thrown) {
       share.release();
@@ -133,13 +133,13 @@ export class RequestReader {
     share: ByteShare,
   ): Promise<Uint8Array> {
     const bounds = { maxBytes, share, signal, timeoutMs: this.#bodyTimeoutMs };
-    const body = format.query ?? (await receiveBody(request, response, format, bounds));
+    const body = format.query ?? (await receiveBody(request, response, format, bounds)); // 2.
     const { isCompressed, message } = openEnvelope(body, format);
     if (!isCompressed) {
       if (message.length > maxBytes) throw tooLarge(maxBytes);
       return message;
     }
-    const inflated = await this.#inflating.take(() => inflate(message, format.encoding, maxBytes));
+    const inflated = await this.#inflating.take(() => inflate(message, format.encoding, maxBytes)); // 2.
     if (!share.grow(inflated.length, ignore)) throw noRoom();
     share.settle(inflated.length);
     return inflated;
@@ -171,7 +171,7 @@ async function receiveBody(
     ...bounds,
     reserve: (size) => (size > smallBodyBytes ? mostBytes : size),
     begin: () => {
-      if (expect !== undefined && awaitsContinue.test(expect)) response.writeContinue();
+      if (expect !== undefined && awaitsContinue.test(expect)) response.writeContinue(); // 4.
     },
     inspect(_piece, body) {
       const most = checkBody(body.size, body.head(envelopeHeadBytes), format, maxBytes);

@@ -162,7 +162,7 @@ describe("speech", () => {
     },
   );
 
-  test("that fails by a bug tells nothing", async () => {
+  test("that fails by a bug discloses nothing", async () => {
     failure = new TypeError("secret words");
     const response = await postSpeech(gateway);
     expect(await response.clone().text()).not.toContain("secret");

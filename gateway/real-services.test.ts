@@ -208,7 +208,7 @@ describe("the account service behind the routes", () => {
     expect(data.creator_user_id).toBe(organization.memberId);
   });
 
-  test("tells the credits to the nano-dollar", async () => {
+  test("states the credits to the nano-dollar", async () => {
     const { accountId, managementKey } = await services.newAccount();
     const admin = await services.account.admin();
     await admin.grantCredit({ accountId, amountNanoUsd: 25_000_000_001n, grantId: "grant-1" });

@@ -138,7 +138,7 @@ test("a server that can't shut down in time is made to", async () => {
   expect(await query(again.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
 });
 
-test("the end of the server is told, and leaves a directory that starts again", async () => {
+test("the end of the server is reported, and leaves a directory that starts again", async () => {
   const postgres = await start();
   const pid = await postmasterPid(join(await homeOf(dataDir), "cluster"));
   process.kill(pid ?? 0, "SIGKILL");
@@ -148,7 +148,7 @@ test("the end of the server is told, and leaves a directory that starts again", 
   expect(await query(again.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
 });
 
-test("a stop is not told as an end", async () => {
+test("a stop is not reported as an end", async () => {
   const postgres = await start();
   await postgres.stop();
   const told = await Promise.race([

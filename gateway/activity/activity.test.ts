@@ -122,7 +122,7 @@ describe("the activity", () => {
     expect(asked).toEqual([]);
   });
 
-  test("that the service refuses is told in the interface's names", async () => {
+  test("that the service refuses is reported in the interface's names", async () => {
     failure = DomainError.invalid([
       { path: "date", message: "lies outside of the window" },
       { path: "member_id", message: "is for organizations only" },

@@ -94,7 +94,7 @@ test("says what parsing the whole body says, whatever is taken out of it", async
         try {
           whole = parseJsonBody(bytes, headers);
         } catch (thrown) {
-          // Where a text has two faults, either may be told.
+          // Where a text has two faults, either may be reported.
           expect(await readWith(takenBytes, bytes, places).catch(messageOf)).toMatch(/^body: must be /);
           return void messageOf(thrown);
         }

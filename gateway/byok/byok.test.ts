@@ -135,7 +135,7 @@ describe("provider keys", () => {
     expect(asked).toEqual([]);
   });
 
-  test("that the service refuses are told in the interface's names", async () => {
+  test("that the service refuses are reported in the interface's names", async () => {
     failure = DomainError.invalid([
       { path: "provider_slug", message: "takes no keys" },
       { path: "secret", message: "must be visible ASCII characters" },

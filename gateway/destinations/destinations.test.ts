@@ -159,7 +159,7 @@ describe("a destination", () => {
     expect(await faultsOf(await call("GET", `${collection}?offset=-1&limit=a`))).toEqual(["limit", "offset"]);
   });
 
-  test("tells what a test of it came to", async () => {
+  test("reports what a test of it came to", async () => {
     const response = await call("POST", `${path}/test`);
     expect([response.status, await response.json()]).toEqual([
       200,
@@ -170,7 +170,7 @@ describe("a destination", () => {
     expect(testTimeoutMs).toBeGreaterThan(12_000);
   });
 
-  test("tells what was delivered to it", async () => {
+  test("reports what was delivered to it", async () => {
     const response = await call("GET", `${path}/deliveries?offset=1&limit=2`);
     expect(await response.json()).toEqual({
       data: [

@@ -76,7 +76,7 @@ describe("the status and text of an error", () => {
     expect(body.error.metadata.reason).toBe(wordOfReason(reason));
   });
 
-  test("deleting a destination tells nothing of what is not the caller's", () => {
+  test("deleting a destination discloses nothing of what is not the caller's", () => {
     const bodies = [
       ErrorReason.RECORD_UNKNOWN,
       ErrorReason.MANAGEMENT_KEY_REQUIRED,

@@ -297,7 +297,7 @@ describe("audio behind audio on one connection", () => {
 });
 
 describe("closing", () => {
-  test("lets a running answer end, tells new ones to close, then refuses connections", async () => {
+  test("lets a running answer end, has new ones say that they close, then refuses connections", async () => {
     const rest = Promise.withResolvers<void>();
     const handlers = {
       async *synthesize() {
@@ -325,7 +325,7 @@ describe("closing", () => {
     expect(client.received).toMatch(/sound\r\n0\r\n\r\n$/);
   });
 
-  test("is told by /readyz and not by /healthz", async () => {
+  test("is shown by /readyz and not by /healthz", async () => {
     await using gateway = await start();
     const ask = async (path: string) => {
       const response = await fetch(gateway.baseUrl + path);

@@ -159,7 +159,7 @@ describe.for(imagePlaces)("the headers of events from a service %s", (place) => 
     await waitUntil(() => client.received.includes("[DONE]"));
   });
 
-  test("have gone when a failure comes late: it is told in the stream, which ends", async () => {
+  test("have gone when a failure comes late: it is reported in the stream, which ends", async () => {
     const gate = Promise.withResolvers<void>();
     const steps = [started, gate.promise, failure];
     await using both = await startImageGateway(place, performing(...steps), { keepAliveMs: 20 });
@@ -198,7 +198,7 @@ describe.for(imagePlaces)("a failure in a stream of events from a service %s", (
       [started, ...wholeImage(0, small), ...wholeImage(1, small)],
       2,
     ],
-  ] as const)("%s is told in it", async ([, frames, whole]) => {
+  ] as const)("%s is reported in it", async ([, frames, whole]) => {
     await using both = await startImageGateway(place, performing(...frames, failure));
     const { events, isDone } = parse(await (await postImages(both.gateway, { ...streaming, n: 2 })).text());
     expect(events).toHaveLength(whole + 1);
@@ -206,7 +206,7 @@ describe.for(imagePlaces)("a failure in a stream of events from a service %s", (
     expect(isDone).toBe(true);
   });
 
-  test("that is a fault of ours is told as one, and logged", async () => {
+  test("that is a fault of ours is reported as one, and logged", async () => {
     await using both = await startImageGateway(place, performing(started, imagePartial(0, small)));
     const { events } = parse(await (await postImages(both.gateway, streaming)).text());
     expect(events.at(-1)).toEqual({
@@ -229,7 +229,7 @@ describe.for(imagePlaces)("a failure in a stream of events from a service %s", (
     expect(line).toMatchObject({ status: 200, complete: false, reason: "provider_failed" });
   });
 
-  test("by the deadline is told in it", async () => {
+  test("by the deadline is reported in it", async () => {
     const never = new Promise<void>(() => undefined);
     const steps = [started, imagePartial(0, small), never];
     await using both = await startImageGateway(place, performing(...steps), { imageTimeoutMs: 1000 });

@@ -124,7 +124,7 @@ test.for([
   },
 );
 
-test("what the service finds wrong with a reference is told by the name that it has in the request", async () => {
+test("what the service finds wrong with a reference is reported by the name that it has in the request", async () => {
   failure = DomainError.invalid([
     { path: "input_references.1", message: "is no image" },
     { path: "input_references", message: "are too many" },

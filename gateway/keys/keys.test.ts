@@ -299,7 +299,7 @@ describe("a new key", () => {
     expect(asked).toEqual([]);
   });
 
-  test("that the service refuses is told in the interface's names", async () => {
+  test("that the service refuses is reported in the interface's names", async () => {
     failure = DomainError.invalid(
       ["limit_nano_usd", "member_id", "rate_limit_per_minute", "scopes.1"].map((path) => ({
         path,

@@ -53,7 +53,7 @@ test("what is notified on the channel is heard, in its order, until the end", as
   await first.close();
 });
 
-test("a connection that is cut is made again, which is told", async () => {
+test("a connection that is cut is made again, which is reported", async () => {
   const lines: { level: string; msg: string }[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
   const log = createLog({ name: "test", level: "info", destination: { write } });

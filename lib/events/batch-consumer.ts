@@ -1,7 +1,7 @@
 /**
  * Takes in generation events for a service.
  *
- * 1. Nothing is consumed before it is known that the topic keeps messages no longer than copies can be told apart.
+ * 1. Nothing is consumed before it is known that the topic keeps messages no longer than copies can be recognized.
  * 2. Events are applied in the order in which they stand in their partition; what can't be decoded or is too old is not.
  * 3. The group goes on behind a message once it is applied, or durable on the dead-letter topic. A message that can't
  *    be applied never holds up those behind it; a failure that is not the message's makes the whole batch come again.

@@ -146,7 +146,7 @@ function describeGroups(stage: () => BusStage): void {
     expect(first.sorted()).toEqual(["1", "2", "3"]);
   });
 
-  test("lag and connection can be told", async () => {
+  test("lag and connection are known", async () => {
     const { topic, bus } = await stage().topic({ partitions: 3 });
     await sendMessages(
       bus,
@@ -340,7 +340,7 @@ function describeSeeking(stage: () => BusStage): void {
 function describeTopics(stage: () => BusStage, traits: BusTraits): void {
   const hourMs = 3_600_000;
 
-  test("topics are made once, and what differs is told and left", async () => {
+  test("topics are made once, and what differs is reported and left", async () => {
     const bus = stage().open();
     const wanted = stage().settings({ partitions: 2, retentionMs: hourMs });
     const { name } = wanted;

@@ -2,12 +2,12 @@
  * The bus: topics of messages that are kept in order for each key and read by groups, each at its own pace. Two
  * implementations, Kafka and PostgreSQL, pass one suite.
  *
- * 1. A message that `send` has confirmed is durable and reaches every group at least once.
- * 2. Messages of one key stand in the order in which they were sent, each send after the one before had ended, and are
- *    handled in it.
- * 3. A group goes on behind a message only after its handler has finished with it; a group that is new begins at the
- *    earliest message.
- * 4. The bus never looks for duplicates: stores do.
+ * - A message that `send` has confirmed is durable and reaches every group at least once.
+ * - Messages of one key stand in the order in which they were sent, each send after the one before had ended, and are
+ *   handled in it.
+ * - A group goes on behind a message only after its handler has finished with it; a group that is new begins at the
+ *   earliest message.
+ * - The bus never looks for duplicates: stores do.
  */
 
 /** A message to put on a topic. */

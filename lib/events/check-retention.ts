@@ -7,7 +7,7 @@ import { RetryPause } from "./retry-pause.ts";
 interface RetentionCheck {
   readonly bus: Pick<Bus, "retentionMs">;
   readonly topic: string;
-  /** Events that ended longer ago can't be told from copies any more, milliseconds. */
+  /** Events that ended longer ago can't be distinguished from copies any more, milliseconds. */
   readonly maxAgeMs: number;
   readonly log: Log;
   /** Gives up waiting for the bus. */
@@ -19,7 +19,7 @@ const firstPauseMs = 200;
 const longestPauseMs = 5000;
 
 /**
- * Resolves when a topic keeps messages no longer than their consumer can tell copies by. Waits for a bus that is away,
+ * Resolves when a topic keeps messages no longer than their consumer can recognize copies by. Waits for a bus that is away,
  * and for a topic that is not made yet. Throws StartError when the topic keeps them longer, and the signal's reason.
  */
 export async function checkRetention(check: RetentionCheck): Promise<void> {

@@ -38,7 +38,7 @@ test("a message comes back from the dead letter as it was", () => {
   });
 });
 
-test("a place is told exactly", () => {
+test("a place is stated exactly", () => {
   expect(toDeadLetterMessage({ message, reason: "poison" }, "some.group").headers).toEqual({
     own: "kept",
     "dead-letter-reason": "poison",

@@ -117,7 +117,7 @@ class Replay {
     if (!connected || lag === undefined) return false;
     const quietMs = this.#clock.monotonicMs() - this.#handledAtMs;
     if (quietMs < (this.#options.quietMs ?? defaultQuietMs)) return false;
-    // What stands behind a parked message can't be told from what is still to come.
+    // What stands behind a parked message can't be distinguished from what is still to come.
     return lag === 0 || this.#parked.size > 0;
   }
 

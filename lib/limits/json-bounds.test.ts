@@ -130,7 +130,7 @@ describe("the scan of a JSON text", () => {
     expect(verdictOf(`["${long}"]`, { maxKeyBytes: 1 })).toBeUndefined();
   });
 
-  test("tells where long strings stand, names left out, however the text is cut", () => {
+  test("lists where long strings stand, names left out, however the text is cut", () => {
     fc.assert(
       fc.property(
         text,

@@ -53,7 +53,7 @@ describe.for([
   ["over a socket", overSocket],
   ["in the process", inProcess],
 ] as const)("a client %s", ([, withClient]) => {
-  test("gives up at its deadline and tells the handler", async () => {
+  test("gives up at its deadline and notifies the handler", async () => {
     const { waiting, handlers } = waitingHandlers();
     await withClient(handlers, async (transport) => {
       const client = createRpcClient(SpeechService, transport);

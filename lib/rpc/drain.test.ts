@@ -118,7 +118,7 @@ describe("draining", () => {
     await servers[1].drain({ delayMs: 0, timeoutMs: 60_000 });
   });
 
-  test("tells clients of HTTP/2 at once, and serves new ones until its delay is over", async () => {
+  test("notifies clients of HTTP/2 at once, and serves new ones until its delay is over", async () => {
     const stream = gatedStream();
     const server = await startSpeechServer({ handlers: stream.handlers });
     const transport = stockTransport("gRPC", server.baseUrl);

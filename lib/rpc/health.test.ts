@@ -45,7 +45,7 @@ describe("grpc.health.v1", () => {
     expect(looks).toBe(1);
   });
 
-  test("tells a watcher of every change, and of draining last", async () => {
+  test("notifies a watcher of every change, and of draining last", async () => {
     let problems: string[] = [];
     const { health, client } = healthClient(async () => problems);
     const seen: ServingStatus[] = [];

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { logListening } from "./listening.ts";
 import { createLog } from "./log.ts";
 
-test("one line tells what listens, and where", () => {
+test("one line says what listens, and where", () => {
   const lines: string[] = [];
   const log = createLog({
     name: "speech",

@@ -44,7 +44,7 @@ test("lasts when every one of the last looks was late, and is over with the firs
   expect(delay.lastingMs).toBe(0);
 });
 
-test("tells what was seen since it was asked last", () => {
+test("reports what was seen since it was asked last", () => {
   const clock = new ManualClock();
   const delay = new LoopDelay(clock);
   expect(delay.takeStats()).toEqual({ p50: 0, p99: 0, max: 0 });

@@ -25,7 +25,7 @@ test("goes on at once while there is more to do, one part at a time, and rests t
   expect([left, most]).toEqual([0, 1]);
 });
 
-test("goes on after failures, and tells of the first and of the end of them", async () => {
+test("goes on after failures, and reports the first and the end of them", async () => {
   const lines: { level: string; task: string }[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   let runs = 0;

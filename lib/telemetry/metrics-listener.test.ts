@@ -14,7 +14,7 @@ async function open(metrics = new Metrics({ log: silentLog }), port = 0) {
   return { ...listener, url: `http://${host}:${listener.port}` };
 }
 
-test("tells the metrics of the process and nothing else", async () => {
+test("serves the metrics of the process and nothing else", async () => {
   const { url } = await open(openMetrics(silentLog));
   const response = await fetch(`${url}/metrics`);
   expect(response.status).toBe(200);

@@ -17,7 +17,7 @@ import {
 import type { NodeRequest, NodeResponse } from "../rpc/port/port-listener.ts";
 import type { Log } from "../runtime/log.ts";
 
-/** Names and values that tell one series of a metric from the others. */
+/** Names and values that distinguish one series of a metric from the others. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** One value of an observed metric. */

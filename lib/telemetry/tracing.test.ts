@@ -182,7 +182,7 @@ describe("a collector", () => {
     expect(collector.spans().length).toBeGreaterThan(512);
   });
 
-  test("that is away is told of once in the log, with spans that get lost", async () => {
+  test("that is away is reported once in the log, with spans that get lost", async () => {
     const { collector, tracing, lines } = await scene();
     collector.receiver.next({ kind: "answer", status: 400 }, { kind: "answer", status: 400 });
     const send = async (batch: number) => {

@@ -45,7 +45,7 @@ export class PostgresSession {
     this.#notifications ??= listenForNotifications({
       ...this.#options,
       channel: busChannel,
-      onNotification: (payload) => this.#hear(payload),
+      onNotification: (payload) => this.#onNotification(payload),
       onListening: (connection) => {
         this.#listening.resolve(connection);
         connection.ended.addEventListener("abort", () => {
@@ -94,7 +94,7 @@ export class PostgresSession {
     this.#groups.delete(groupId);
   }
 
-  #hear(payload: string): void {
+  #onNotification(payload: string): void {
     const [, topicId, nextOffset] = /^(\d{1,9}):(\d{1,18})$/.exec(payload) ?? [];
     if (topicId === undefined || nextOffset === undefined) return;
     this.notify({ topicId: Number(topicId), nextOffset: BigInt(nextOffset) });

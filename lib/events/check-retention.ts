@@ -19,8 +19,8 @@ const firstPauseMs = 200;
 const longestPauseMs = 5000;
 
 /**
- * Resolves when a topic keeps messages no longer than their consumer can recognize copies by. Waits for a bus that is away,
- * and for a topic that is not made yet. Throws StartError when the topic keeps them longer, and the signal's reason.
+ * Resolves when a topic keeps messages no longer than their consumer can recognize copies by. Waits for a bus that is
+ * away, and for a topic that is not made yet. Throws StartError when the topic keeps them longer, and the signal's reason.
  */
 export async function checkRetention(check: RetentionCheck): Promise<void> {
   const { topic, maxAgeMs } = check;

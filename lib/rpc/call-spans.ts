@@ -57,7 +57,7 @@ export async function followCall(
   }
 }
 
-/** A stream whose consumer leaves is shown by the signal alone; it also fires after an end, which then has been recorded. */
+/** Only the signal shows that the consumer has left; it also fires after an end, which is recorded by then. */
 function followStream(
   span: Span,
   response: StreamResponse,

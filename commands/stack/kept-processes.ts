@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 
 const reaperProgram = fileURLToPath(new URL("./reaper.ts", import.meta.url));
@@ -11,7 +12,11 @@ export class KeptProcesses {
   });
 
   constructor() {
-    this.#reaper.stdin?.on("error", () => undefined);
+    const stdin = this.#reaper.stdin as Socket | null;
+    stdin?.on("error", () => undefined);
+    // Nobody stays for it: the end of this process is what it waits for.
+    stdin?.unref();
+    this.#reaper.unref();
   }
 
   /** From its start until `ended` settles. */

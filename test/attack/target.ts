@@ -8,8 +8,11 @@ import type { NeighbourOptions, NeighbourReport } from "./neighbour.ts";
 
 /** Heap of the process that is attacked, MiB; buffers and decoded images lie outside of it. */
 const heapMib = 512;
-/** The most that it may hold in all, MiB: what docs/security.md promises. */
-const mostResidentMib = 768;
+/**
+ * The most that it may hold in all, MiB, which docs/security.md promises: about 220 when idle, 256 of references and 320
+ * of decoding by their budgets, and what the allocator has not given back.
+ */
+const mostResidentMib = 896;
 /**
  * The longest that a neighbour may wait for an answer that needs no work, milliseconds. What was mended held the loop
  * for seconds; the promise for one body is 50 ms, which a machine that runs other tests can't show.

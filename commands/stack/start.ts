@@ -69,17 +69,18 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
   const failure = Promise.withResolvers<string>();
   const ground: GroundOptions = { dataDir, log, signal, kept, teardown, onFailure: failure.resolve };
   await mkdir(dataDir, { recursive: true });
+  // A port that is taken is found before anything is started for it.
+  const balancers = await openBalancers(ports);
+  teardown.add(async () => void (await Promise.all(Object.values(balancers).map((each) => each.close()))));
   const env = await startGround(options, ground);
   signal.throwIfAborted();
 
   const keyFiles = await ensureKeyFiles(join(dataDir, "keys"));
   const madeKeys = await ensureMasterKeys(join(dataDir, "keys", "master-keys"));
   const masterKeys = env.MASTER_KEYS ?? madeKeys;
-  const firstAccount = await prepare(env);
+  await prepare(env);
   signal.throwIfAborted();
 
-  const balancers = await openBalancers(ports);
-  teardown.add(async () => void (await Promise.all(Object.values(balancers).map((each) => each.close()))));
   const urls = Object.fromEntries(
     Object.entries(balancers).map(([service, { port }]) => [service, `http://127.0.0.1:${port}`]),
   ) as Stack["urls"];
@@ -102,7 +103,8 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
   await replicas.start();
   return {
     urls,
-    firstAccount,
+    // Its keys are shown once, so all else must have worked.
+    firstAccount: await makeFirstAccount(env),
     replicas,
     failed: Promise.race([failure.promise, replicas.failed]),
     stop: async () => void (await teardown.run()),
@@ -131,13 +133,17 @@ async function startGround(
   return { ...env, DATABASE_URL, KAFKA_BROKERS, ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }) };
 }
 
-/** Brings the schemas up to date, makes the topics and, in an empty database, the first account. */
-async function prepare(env: GroundEnvironment): Promise<BootstrapResult | undefined> {
+/** Brings the schemas up to date and makes the topics. */
+async function prepare(env: GroundEnvironment): Promise<void> {
   await Promise.all(
     ["commands/migrate.ts", "commands/topics.ts"].map((script) =>
       runCommand(script, env, { detached: true }),
     ),
   );
+}
+
+/** Undefined where there is one. */
+async function makeFirstAccount(env: GroundEnvironment): Promise<BootstrapResult | undefined> {
   const keys = { inferenceKey: env.BOOTSTRAP_INFERENCE_KEY, managementKey: env.BOOTSTRAP_MANAGEMENT_KEY };
   const creditNanoUsd = parseUsd(env.BOOTSTRAP_CREDIT_USD ?? firstCreditUsd);
   return bootstrapDatabase(env.DATABASE_URL, { ...keys, creditNanoUsd });

@@ -1,4 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from "vitest";
+import { once } from "node:events";
+import { readdir, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  type TestContext,
+  test,
+} from "vitest";
 import { type Child, startChild } from "../../commands/stack/child.ts";
 import { processNames } from "../../commands/stack/processes.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
@@ -114,4 +126,20 @@ test.for([
   expect(await stack.exited).toBe(1);
   expect(stack.lines).toEqual([expect.stringMatching(/^error: /)]);
   expect(stack.lines[0]).toContain(reason);
+});
+
+test("a port that is taken ends it before anything is started", async () => {
+  const folder = await temporaryDirectory();
+  const holder = createServer().listen(0, "127.0.0.1");
+  onTestFinished(async () => {
+    holder.close();
+    await rm(folder, { recursive: true });
+  });
+  await once(holder, "listening");
+  const { port } = holder.address() as AddressInfo;
+  const args = ["--free-ports", "--port", String(port), "--data-dir", folder];
+  const stack = startChild("commands/stack.ts", { args });
+  expect(await stack.exited).toBe(1);
+  expect(stack.lines.at(-1)).toBe(`error: port ${port} on 127.0.0.1 is in use; set another one`);
+  expect(await readdir(folder)).toEqual(["logs"]);
 });

@@ -1,6 +1,6 @@
 /**
  * What processes cost while nobody asks for anything: CPU and wake-ups a second of each process of the stack, and of
- * standalone with its PostgreSQL. `--seconds` (40) is how long each is watched, `--settle` (15) how long it rests
+ * standalone with its PostgreSQL. `--seconds` (40) is how long each is watched, `--settle` (40) how long it rests
  * before; `standalone` or `stack` watches one of them alone. Linux only.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { startStandalone } from "./targets.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: "string", default: "40" }, settle: { type: "string", default: "15" } },
+  options: { seconds: { type: "string", default: "40" }, settle: { type: "string", default: "40" } },
 });
 const watchMs = Number(values.seconds) * 1000;
 const settleMs = Number(values.settle) * 1000;

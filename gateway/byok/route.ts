@@ -1,13 +1,11 @@
 import type { Client } from "@connectrpc/connect";
 import type { ProviderKey } from "../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { isUuid } from "../../lib/runtime/uuid.ts";
 import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import { deletedAnswer } from "../docs/deleted-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { namedId } from "../http/named-id.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
@@ -104,8 +102,4 @@ const providerKeyAnswer = ({ providerKey }: { providerKey?: ProviderKey | undefi
   data: toProviderKeyBody(providerKey),
 });
 
-/** The provider key that the path names. Throws record_unknown for what is no id. */
-function namedProviderKey({ parameters: { id = "" } }: Exchange): { id: string } {
-  if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such provider key");
-  return { id };
-}
+const namedProviderKey = (exchange: Exchange) => namedId(exchange, "provider key");

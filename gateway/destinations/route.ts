@@ -1,13 +1,11 @@
 import type { Client } from "@connectrpc/connect";
 import type { Destination } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { isUuid } from "../../lib/runtime/uuid.ts";
 import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import { deletedAnswer } from "../docs/deleted-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { namedId } from "../http/named-id.ts";
 import { QueryReader } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
@@ -135,11 +133,7 @@ const destinationAnswer = {
   wireNames: { "api_key_hashes.values": "api_key_hashes" },
 };
 
-/** The destination that the path names. Throws record_unknown for what is no id. */
-function namedDestination({ parameters: { id = "" } }: Exchange): { id: string } {
-  if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
-  return { id };
-}
+const namedDestination = (exchange: Exchange) => namedId(exchange, "destination");
 
 function readPage(exchange: Exchange) {
   const query = new QueryReader(exchange);

@@ -11,26 +11,12 @@ import type { ImageCapabilities, ImagePrice } from "../../providers/catalog/imag
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { imageCatalogOf, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import { speechEndpoint } from "../../test/fakes/fake-speech.ts";
+import { imageRequest } from "../../test/fakes/image-scene.ts";
 import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { askedOf, candidatesFor, planCall } from "./plan.ts";
 
 const anySize = { aspectRatio: undefined, resolution: undefined, pixels: undefined };
-const ask = (part: Partial<ImageRequest> = {}): ImageRequest => ({
-  model: "acme/brush",
-  prompt: "A boat.",
-  size: anySize,
-  background: "auto",
-  references: [],
-  n: 1,
-  compression: undefined,
-  format: "png",
-  quality: "auto",
-  seed: undefined,
-  stream: false,
-  preferences: undefined,
-  ...part,
-});
 const preferences = (fields: Parameters<typeof create<typeof ProviderPreferencesSchema>>[1]) =>
   create(ProviderPreferencesSchema, fields);
 const data = { kind: "data", bytes: new Uint8Array(1) } as const;
@@ -82,18 +68,18 @@ describe("an endpoint can't serve", () => {
       "output_format",
     ],
   ])("%s", ([, image, request, path]) => {
-    expect(route(ask(request), imageEndpoint({ image }))).toEqual(unsupported(path));
+    expect(route(imageRequest(request), imageEndpoint({ image }))).toEqual(unsupported(path));
   });
 
   test("what another endpoint can", () => {
     const able = imageEndpoint({ providerSlug: "zenith" });
-    expect(route(ask({ n: 2 }), imageEndpoint({ image: poor }), able)).toEqual(["zenith"]);
+    expect(route(imageRequest({ n: 2 }), imageEndpoint({ image: poor }), able)).toEqual(["zenith"]);
   });
 
   test("characters, counted as code points", () => {
     const short = imageEndpoint({ image: { maxPromptCharacters: 2 } });
-    expect(route(ask({ prompt: "😀😀" }), short)).toEqual(["acme"]);
-    expect(route(ask({ prompt: "😀😀😀" }), short)).toEqual(unsupported("prompt"));
+    expect(route(imageRequest({ prompt: "😀😀" }), short)).toEqual(["acme"]);
+    expect(route(imageRequest({ prompt: "😀😀😀" }), short)).toEqual(unsupported("prompt"));
   });
 });
 
@@ -101,7 +87,7 @@ describe("a model", () => {
   const unknown = { reason: ErrorReason.MODEL_UNKNOWN, paths: ["model"] };
 
   test("that nobody offers is unknown", () => {
-    expect(route(ask({ model: "acme/pen" }), imageEndpoint())).toEqual(unknown);
+    expect(route(imageRequest({ model: "acme/pen" }), imageEndpoint())).toEqual(unknown);
   });
 
   test("of the other medium is unknown here", () => {
@@ -109,13 +95,13 @@ describe("a model", () => {
     const model = { id: speaks.model, permaslug: "p", name: "n", description: "d", createdUnixS: 0 };
     const catalog = new Catalog([{ ...model, medium: "speech" }], [speaks]);
     expect(catalog.isKnownModel(speaks.model)).toBe(true);
-    expect(() => candidatesFor(ask({ model: speaks.model }), { catalog, health, providers }, noKeys)).toThrow(
-      "image model",
-    );
+    expect(() =>
+      candidatesFor(imageRequest({ model: speaks.model }), { catalog, health, providers }, noKeys),
+    ).toThrow("image model");
   });
 
   test("of which preferences leave nobody has no endpoint left", () => {
-    const request = ask({ preferences: preferences({ only: ["zenith"] }) });
+    const request = imageRequest({ preferences: preferences({ only: ["zenith"] }) });
     expect(route(request, imageEndpoint())).toEqual({ reason: ErrorReason.NO_ENDPOINT_LEFT, paths: [] });
   });
 });
@@ -135,14 +121,14 @@ test("the price to sort by is that of the whole request", () => {
     prices: [price({ unit: "request", nanoUsdPerMillion: 5_000_000n })],
   });
   const cheapest = (n: number) =>
-    route(ask({ n, preferences: preferences({ sort: ProviderSort.PRICE }) }), each, once);
+    route(imageRequest({ n, preferences: preferences({ sort: ProviderSort.PRICE }) }), each, once);
   expect(cheapest(1)).toEqual(["acme", "zenith"]);
   expect(cheapest(2)).toEqual(["zenith", "acme"]);
 });
 
 test("a mask is for endpoints that take one, and counts as a reference in the price", () => {
   const source = { kind: "data", bytes: new Uint8Array(1) } as const;
-  const request = ask({ references: [source], mask: source });
+  const request = imageRequest({ references: [source], mask: source });
   const plain = imageEndpoint({ providerSlug: "plain" });
   const masking = imageEndpoint({ providerSlug: "masking", image: { mask: true } });
   expect(route(request, plain, masking)).toEqual(["masking"]);
@@ -152,12 +138,12 @@ test("a mask is for endpoints that take one, and counts as a reference in the pr
 
 describe("what an endpoint is asked", () => {
   const plan = (image: Partial<ImageCapabilities>, request: Partial<ImageRequest>) =>
-    planCall(imageEndpoint({ image }), ask(request), { references: [] });
+    planCall(imageEndpoint({ image }), imageRequest(request), { references: [] });
 
   test("is all of the request where it can do all of it", () => {
     const endpoint = imageEndpoint({ passthrough: ["style"], settings: { a: 1 } });
     const reference = { bytes: new Uint8Array(1), mediaType: "image/png" } as const;
-    const request = ask({
+    const request = imageRequest({
       size: { ...anySize, aspectRatio: "2:1", resolution: "2K" },
       background: "opaque",
       n: 3,
@@ -193,7 +179,7 @@ describe("what an endpoint is asked", () => {
   });
 
   test("has the wishes that it lets through; the others are named", () => {
-    const request = ask({ wishes: { moderation: "low", input_fidelity: "high" }, partialImages: 1 });
+    const request = imageRequest({ wishes: { moderation: "low", input_fidelity: "high" }, partialImages: 1 });
     const endpoint = imageEndpoint({ passthrough: ["moderation"] });
     const mask = { bytes: new Uint8Array(2), mediaType: "image/png" } as const;
     const { call, ignoredParameters } = planCall(endpoint, request, { references: [], mask });

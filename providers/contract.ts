@@ -1,6 +1,6 @@
 /**
  * What an upstream provider is to this system. An adapter turns one call into one upstream request and its answer into
- * a stream; it knows nothing of accounts, routing, retries or money. This file imports nothing of ours.
+ * a stream; it knows nothing of accounts, routing, retries or money.
  *
  * 1. An adapter makes exactly one attempt: no retry, no fallback, no catalogue look-up.
  * 2. It resolves once the upstream has accepted the call, and its audio yields bytes as they arrive: it never waits to
@@ -11,9 +11,13 @@
  * 6. It calls `context.onSent` once the upstream has all of the request, which is when the upstream may begin to bill: it
  *    hands it on to `http.request`. An engine in this process calls it as it begins.
  */
+import type { FetchResult, ProviderHttp } from "./provider-http.ts";
 
 /** Encodings of audio: MPEG layer III frames, or signed 16-bit little-endian samples. */
 export type AudioFormat = "mp3" | "pcm";
+
+/** What an upstream can be asked for; from `wav` the adapter takes the samples, so that its answer is `pcm`. */
+export type NativeAudioFormat = AudioFormat | "wav";
 
 /** What went wrong with an attempt. */
 export type ProviderErrorKind =
@@ -93,6 +97,15 @@ export interface TokenUsage {
   audioCompletion?: number;
 }
 
+/** What an upstream says that one generation came to. What it does not say is left out; nothing is corrected. */
+export interface UpstreamReport {
+  readonly tokens?: TokenUsage | undefined;
+  /** Characters of the input that it billed. */
+  readonly characters?: number | undefined;
+  /** What it charged, US dollars. */
+  readonly costUsd?: number | undefined;
+}
+
 /** How an adapter reaches its upstream. */
 export interface ProviderConnection {
   /** Base URL without a slash at its end; the vendor's own unless the operator set another. */
@@ -119,7 +132,10 @@ export interface SpeechCall {
   readonly instructions?: string | undefined;
   readonly voice: string;
   /** One of the endpoint's native formats. */
-  readonly format: AudioFormat;
+  readonly format: NativeAudioFormat;
+  /** Samples a second and channels of raw samples as the catalogue has them, where the answer does not say. */
+  readonly sampleRateHz: number;
+  readonly channels: number;
   /** Within the endpoint's range; 1 where it has no speed control. */
   readonly speed: number;
   /** Allowed passthrough parameters, by the upstream's own names. */
@@ -135,8 +151,8 @@ export interface SpeechAnswer {
   readonly channels: number;
   /** Chunks of at least one byte, cut anywhere. May be consumed once. */
   readonly audio: AsyncIterable<Uint8Array>;
-  /** Tokens that the upstream reported, once the audio has ended; undefined when it reports none. */
-  usage(): TokenUsage | undefined;
+  /** What the upstream reported, as far as it has come; asked when the audio has ended. Undefined: nothing. */
+  report(): UpstreamReport | undefined;
 }
 
 /** Speaks. */
@@ -163,6 +179,8 @@ export interface ImageCall {
   readonly n: number;
   /** Pixels, one of what the endpoint can make; undefined: the endpoint decides. */
   readonly size: { readonly width: number; readonly height: number } | undefined;
+  /** The same in words, for upstreams that know no pixels: a ratio such as "16:9", a tier such as "1K". */
+  readonly shape?: { readonly aspectRatio: string; readonly resolution: string } | undefined;
   /** `auto` where the endpoint has no control. */
   readonly quality: "auto" | "low" | "medium" | "high";
   /** `auto` where the endpoint has no control. */
@@ -207,8 +225,8 @@ export interface ImageAnswer {
   readonly output: AsyncIterable<ImageOutput>;
   /** Words of the prompt that the upstream says it did not understand, in their order; absent where it does not say. */
   readonly unrecognizedWords?: readonly string[];
-  /** Tokens that the upstream reported, once the output has ended; undefined when it reports none. */
-  usage(): TokenUsage | undefined;
+  /** What the upstream reported, as far as it has come; asked when the output has ended. Undefined: nothing. */
+  report(): UpstreamReport | undefined;
 }
 
 /** Draws. */
@@ -217,47 +235,11 @@ export interface ImageAdapter {
   generate(call: ImageCall, context: AttemptContext): Promise<ImageAnswer>;
 }
 
-/** One request to an upstream. Header names in lower case. */
-export interface ProviderHttpRequest {
-  readonly method: "GET" | "POST" | "DELETE";
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Leave out for a request without a body. Pieces go out one after another, uncopied, with their length stated. */
-  readonly body?: string | Uint8Array | readonly Uint8Array[];
-  /** Ends the request, its answer's body included, and closes its connection. */
-  readonly signal: AbortSignal;
-  /** Longest wait for the status line and headers; without it only `signal` bounds the wait. */
-  readonly headersTimeoutMs?: number;
-  /** Longest silence between two pieces of the body; without it only `signal` bounds it. */
-  readonly idleTimeoutMs?: number;
-  /** Longest body, bytes; a longer one fails. Unbounded without it. */
-  readonly maxResponseBytes?: number;
-  /** Called once when the last byte of the request has been handed to the connection; never where none was made. */
-  readonly onSent?: () => void;
-}
-
-/** An upstream's answer, its body still to come. Every answer must be consumed to its end or cancelled. */
-export interface ProviderHttpResponse {
-  readonly status: number;
-  /** Names in lower case; a header sent more than once has its values joined by ", ". */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Pieces of at least one byte, as they arrive; ends only where the answer is whole. May be consumed once. */
-  readonly body: AsyncIterable<Uint8Array>;
-  /** Gives up the rest of the body and closes the connection at once; does nothing after its end. */
-  cancel(): void;
-}
-
-/**
- * The one way to an upstream: one request, no retry, no redirect followed, the answer as sent (identity encoding). What
- * it throws is an OutboundHttpError (lib/http), never a ProviderError: adapters translate.
- */
-export interface ProviderHttp {
-  request(request: ProviderHttpRequest): Promise<ProviderHttpResponse>;
-}
-
 /** What adapters are given by the process they run in. */
 export interface ProviderDependencies {
+  /** Reaches the host of the base URL and those under the manifest's `keyHosts`, no other: what it sends may hold a key. */
   readonly http: ProviderHttp;
+  readonly fetchResult: FetchResult;
 }
 
 /** Threads of an engine in this process, as they stand now; for metrics. */
@@ -286,6 +268,8 @@ export interface ProviderManifest {
   readonly slug: string;
   /** The vendor's own base URL; empty for engines in this process. */
   readonly defaultBaseUrl: string;
+  /** Hosts beside the base URL's, with all below them, that may see the key: `bfl.ai` is also `api.eu.bfl.ai`. */
+  readonly keyHosts?: readonly string[];
   /** Whether the provider is off until the operator or the account gives a key. */
   readonly needsKey: boolean;
   /** Loads and makes the adapters; called once in a process. Until then a manifest needs none of their modules. */

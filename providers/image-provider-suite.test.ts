@@ -29,7 +29,7 @@ class StampEngine implements ImageAdapter {
       throw new ProviderError("credentials", "the key is refused", { status: 401 });
     throwIfGone(signal);
     onSent();
-    return { output: this.#stamp(call, signal), usage: () => ({ prompt: 1, completion: 2 }) };
+    return { output: this.#stamp(call, signal), report: () => ({ tokens: { prompt: 1, completion: 2 } }) };
   }
 
   async *#stamp(call: ImageCall, signal: AbortSignal): AsyncGenerator<ImageOutput> {

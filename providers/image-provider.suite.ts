@@ -1,6 +1,13 @@
 import { expect, type TestContext, test } from "vitest";
 import { type AdapterFailure, type AdapterSetup, attempt, describeAdapter } from "./adapter.suite.ts";
-import type { ImageAdapter, ImageCall, ImageFormat, ImageOutput, ProviderConnection } from "./contract.ts";
+import type {
+  ImageAdapter,
+  ImageCall,
+  ImageFormat,
+  ImageOutput,
+  ProviderConnection,
+  TokenUsage,
+} from "./contract.ts";
 
 /** A provider to examine. Its call is for one image without previews. */
 export interface ImageProviderSetup extends AdapterSetup<ImageAdapter, ImageCall> {
@@ -123,5 +130,7 @@ function imagesOf(output: readonly ImageOutput[]): readonly FinalImage[] {
 async function drawAll(adapter: ImageAdapter, call: ImageCall, connection: ProviderConnection) {
   const answer = await adapter.generate(call, attempt(connection).context);
   const output = await Array.fromAsync(answer.output);
-  return { output, counts: Object.values(answer.usage() ?? {}) };
+  const tokens: TokenUsage = answer.report()?.tokens ?? { prompt: 0, completion: 0 };
+  const counts: readonly number[] = Object.values(tokens);
+  return { output, counts };
 }

@@ -18,11 +18,11 @@ class ToneEngine implements SpeechAdapter {
     throwIfGone(signal);
     onSent();
     return {
-      format: call.format,
+      format: call.format === "mp3" ? ("mp3" as const) : ("pcm" as const),
       sampleRateHz: 24_000,
       channels: 1,
       audio: this.#speak(call.input.length * 2, signal),
-      usage: () => undefined,
+      report: () => undefined,
     };
   }
 
@@ -56,6 +56,8 @@ const call: SpeechCall = {
   input: "A tone is all that this engine has to say, and it says it for as long as the text lasts.",
   voice: "sine",
   format: "pcm",
+  sampleRateHz: 24_000,
+  channels: 1,
   speed: 1,
   options: {},
   settings: {},

@@ -129,7 +129,7 @@ function totalBytes(chunks: readonly Uint8Array[]): number {
 }
 
 function expectUsage(answer: SpeechAnswer): void {
-  const counts = Object.values(answer.usage() ?? {});
+  const counts = Object.values(answer.report()?.tokens ?? {});
   expect(counts.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
 }
 

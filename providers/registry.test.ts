@@ -6,8 +6,10 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
-import type { ImageAdapter, Provider, ProviderHttp, ProviderManifest, SpeechAdapter } from "./contract.ts";
+import { noResultFetches, noResults } from "../test/fakes/no-results.ts";
+import type { ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "./contract.ts";
 import { builtInProviders, ownKeySlugs } from "./manifests.ts";
+import type { ProviderHttp } from "./provider-http.ts";
 import { createProviders, openProviders } from "./registry.ts";
 
 const http: ProviderHttp = { request: () => Promise.reject(new Error("no upstream here")) };
@@ -21,7 +23,7 @@ function observed() {
     defaultBaseUrl: `https://${slug}.example`,
     needsKey,
     create: async (dependencies): Promise<Provider> => {
-      events.push(`${slug} made ${dependencies.http === http ? "with" : "without"} http`);
+      events.push(`${slug} made ${dependencies.fetchResult === noResults ? "with" : "without"} what is its`);
       return {
         ...(slug === "mute" ? {} : { speech: adapter }),
         close: async () => {
@@ -41,6 +43,7 @@ describe("createProviders", () => {
     const providers = createProviders({
       environment: { ACME_API_KEY: "key" },
       http,
+      results: noResultFetches,
       log: silentLog,
       manifests,
     });
@@ -49,15 +52,21 @@ describe("createProviders", () => {
     const connection = { baseUrl: "https://acme.example", apiKey: "key" };
     expect(await providers.speech("acme")).toEqual({ adapter, connection });
     expect((await providers.speech("acme")).adapter).toBe(adapter);
-    expect(events).toEqual(["acme made with http"]);
+    expect(events).toEqual(["acme made with what is its"]);
     await providers.close();
-    expect(events).toEqual(["acme made with http", "acme closed"]);
+    expect(events).toEqual(["acme made with what is its", "acme closed"]);
   });
 
   test("has a provider without its key off, and one it does not know", async () => {
     const { events, manifest } = observed();
     const manifests = [manifest("acme", true), manifest("beta", false)];
-    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    const providers = createProviders({
+      environment: {},
+      http,
+      results: noResultFetches,
+      log: silentLog,
+      manifests,
+    });
     expect(["acme", "beta", "gamma"].map((slug) => providers.isOn(slug))).toEqual([false, true, false]);
     await expect(providers.speech("acme")).rejects.toThrow("acme");
     await expect(providers.speech("gamma")).rejects.toThrow("gamma");
@@ -67,7 +76,13 @@ describe("createProviders", () => {
   test("refuses speech from a provider that has none", async () => {
     const { manifest } = observed();
     const manifests = [manifest("mute", false)];
-    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    const providers = createProviders({
+      environment: {},
+      http,
+      results: noResultFetches,
+      log: silentLog,
+      manifests,
+    });
     await expect(providers.speech("mute")).rejects.toThrow("mute");
   });
 
@@ -76,7 +91,13 @@ describe("createProviders", () => {
     const image: ImageAdapter = { generate: () => Promise.reject(new Error("not asked here")) };
     const draws = { ...manifest("acme", false), create: async () => ({ image }) };
     const manifests = [draws, manifest("beta", false), manifest("gamma", true)];
-    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    const providers = createProviders({
+      environment: {},
+      http,
+      results: noResultFetches,
+      log: silentLog,
+      manifests,
+    });
     const connection = { baseUrl: "https://acme.example", apiKey: "" };
     expect(await providers.image("acme")).toEqual({ adapter: image, connection });
     for (const slug of ["beta", "gamma", "delta"]) await expect(providers.image(slug)).rejects.toThrow(slug);
@@ -87,7 +108,13 @@ describe("createProviders", () => {
     const { events, manifest } = observed();
     const broken = manifest("acme", false, () => Promise.reject(new Error("stuck")));
     const manifests = [broken, manifest("beta", false)];
-    const providers = createProviders({ environment: {}, http, log: silentLog, manifests });
+    const providers = createProviders({
+      environment: {},
+      http,
+      results: noResultFetches,
+      log: silentLog,
+      manifests,
+    });
     await providers.speech("acme");
     await providers.speech("beta");
     await expect(providers.close()).rejects.toThrow(AggregateError);
@@ -95,7 +122,7 @@ describe("createProviders", () => {
   });
 
   test("has the built-in engine on and every vendor off without keys", async () => {
-    const providers = createProviders({ environment: {}, http, log: silentLog });
+    const providers = createProviders({ environment: {}, http, results: noResultFetches, log: silentLog });
     const on = providers.slugs.filter((slug) => providers.isOn(slug));
     expect(on).toEqual(builtInProviders.filter(({ needsKey }) => !needsKey).map(({ slug }) => slug));
     expect(on).toContain("local");

@@ -1,4 +1,5 @@
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
+import { createAddressGuard } from "../lib/http/url-guard.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import type { Catalog } from "./catalog/catalog.ts";
@@ -8,13 +9,16 @@ import type {
   ImageAdapter,
   Provider,
   ProviderConnection,
-  ProviderHttp,
+  ProviderDependencies,
   ProviderManifest,
   SpeechAdapter,
 } from "./contract.ts";
 import { builtInProviders } from "./manifests.ts";
+import type { ProviderHttp } from "./provider-http.ts";
 import { watchEngines } from "./routing/upstream-metrics.ts";
 import { keyVariable, readConnections } from "./upstream/connections.ts";
+import { createResultFetches, type ResultFetches } from "./upstream/fetch-result.ts";
+import { onlyTo } from "./upstream/key-hosts.ts";
 
 /** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {
@@ -55,6 +59,7 @@ export interface ProviderSet {
 export interface ProvidersOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly http: ProviderHttp;
+  readonly results: Pick<ResultFetches, "of">;
   readonly log: Log;
   /** The built-in ones unless given. */
   readonly manifests?: readonly ProviderManifest[];
@@ -62,15 +67,16 @@ export interface ProvidersOptions {
 
 /** Reads which providers are on and how to reach them. Throws ConfigError when a variable is malformed. */
 export function createProviders(options: ProvidersOptions): ProviderSet {
-  const { environment, http, log, manifests = builtInProviders } = options;
+  const { environment, http, results, log, manifests = builtInProviders } = options;
   const connections = readConnections(manifests, environment);
   const slugs = manifests.map(({ slug }) => slug);
-  const running = new RunningProviders(manifests, http);
-  for (const { slug } of manifests) {
-    if (connections.get(slug)?.apiKey === undefined)
-      log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
-  }
+  const running = new RunningProviders(manifests, ({ slug, defaultBaseUrl, keyHosts }) => {
+    const { baseUrl } = connections.get(slug) ?? { baseUrl: defaultBaseUrl };
+    return { http: onlyTo(http, baseUrl, keyHosts), fetchResult: results.of(baseUrl) };
+  });
   const isOn = (slug: string) => connections.get(slug)?.apiKey !== undefined;
+  for (const slug of slugs.filter((each) => !isOn(each)))
+    log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
   const connect = (slug: string, ownKey: string | undefined): ProviderConnection | undefined => {
     const { baseUrl, apiKey = ownKey } = connections.get(slug) ?? {};
     if (baseUrl === undefined || apiKey === undefined) return undefined;
@@ -101,13 +107,16 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
 /** Providers that have been asked for, each made once. */
 class RunningProviders {
   readonly #manifests: readonly ProviderManifest[];
-  readonly #http: ProviderHttp;
+  readonly #dependenciesOf: (manifest: ProviderManifest) => ProviderDependencies;
   readonly #making = new Map<string, Promise<Provider>>();
   readonly #made = new Map<string, Provider>();
 
-  constructor(manifests: readonly ProviderManifest[], http: ProviderHttp) {
+  constructor(
+    manifests: readonly ProviderManifest[],
+    dependenciesOf: (manifest: ProviderManifest) => ProviderDependencies,
+  ) {
     this.#manifests = manifests;
-    this.#http = http;
+    this.#dependenciesOf = dependenciesOf;
   }
 
   find(slug: string): Promise<Provider> | undefined {
@@ -133,7 +142,7 @@ class RunningProviders {
   }
 
   async #make(manifest: ProviderManifest): Promise<Provider> {
-    const provider = await manifest.create({ http: this.#http });
+    const provider = await manifest.create(this.#dependenciesOf(manifest));
     this.#made.set(manifest.slug, provider);
     return provider;
   }
@@ -166,10 +175,11 @@ export async function openProviders(
   { environment, CATALOG_DIR }: ProvidersConfig,
 ): Promise<OpenProviders> {
   const http = createOutboundHttp();
-  const providers = createProviders({ environment, http, log });
+  const results = createResultFetches(createAddressGuard({ allowedCidrs: [] }));
+  const providers = createProviders({ environment, http, results, log });
   onStop(async () => {
     await providers.close();
-    await http.close();
+    await Promise.all([http.close(), results.close()]);
   });
   if (metrics !== undefined) watchEngines(metrics, providers);
   const directories = [builtInCatalogDirectory, ...(CATALOG_DIR === undefined ? [] : [CATALOG_DIR])];

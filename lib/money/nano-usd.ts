@@ -46,6 +46,8 @@ export interface PricedUnits {
   readonly nanoUsdPerMillion: bigint;
   /** Not negative. */
   readonly units: bigint;
+  /** Whether `units` counts thousandths of what the price is for. */
+  readonly inThousandths?: boolean;
 }
 
 /**
@@ -54,9 +56,10 @@ export interface PricedUnits {
  */
 export function costOfUnits(lines: Iterable<PricedUnits>): bigint {
   let sum = 0n;
-  for (const { nanoUsdPerMillion, units } of lines) {
+  for (const { nanoUsdPerMillion, units, inThousandths = false } of lines) {
     if (nanoUsdPerMillion < 0n || units < 0n) throw new RangeError("a price or a count is negative");
-    sum += nanoUsdPerMillion * units;
+    sum += nanoUsdPerMillion * units * (inThousandths ? 1n : 1000n);
   }
-  return (sum + unitsPerPrice - 1n) / unitsPerPrice;
+  const divisor = unitsPerPrice * 1000n;
+  return (sum + divisor - 1n) / divisor;
 }

@@ -1,4 +1,4 @@
-import type { AudioFormat } from "../contract.ts";
+import type { NativeAudioFormat } from "../contract.ts";
 import type { ImageCapabilities, ImagePrice } from "./image.ts";
 import type { SpeechBillable } from "./schema.ts";
 
@@ -24,7 +24,8 @@ export interface Price {
   readonly nanoUsdPerMillion: bigint;
   /**
    * Most units that one character may come to, for units that are counted afterwards; else undefined. Characters are those
-   * of the input; for tokens of text those of instructions and passthrough options as well.
+   * of the input; for tokens of text those of instructions and passthrough options as well. Seconds are counted in
+   * milliseconds.
    */
   readonly mostPerInputCharacter: bigint | undefined;
 }
@@ -32,7 +33,7 @@ export interface Price {
 /** What an endpoint can do with speech. */
 export interface SpeechCapabilities {
   /** Encodings the upstream makes itself. */
-  readonly formats: readonly AudioFormat[];
+  readonly formats: readonly NativeAudioFormat[];
   /** Of one channel; what an answer really has stands in the answer. */
   readonly sampleRateHz: number;
   readonly channels: number;
@@ -66,6 +67,8 @@ export interface Endpoint {
   readonly settings: Readonly<Record<string, unknown>>;
   /** `free`: what is cancelled costs the vendor's customer no more than what was complete. Unset: it bills all of it. */
   readonly cancel?: "free" | undefined;
+  /** What is charged where it is not the price list: the vendor's own figure. The list bounds it then. */
+  readonly billedBy?: "reported_cost" | undefined;
 }
 
 /** One provider's offer of a speech model. */

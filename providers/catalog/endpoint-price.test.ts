@@ -4,6 +4,7 @@ import { parseUsd } from "../../lib/money/nano-usd.ts";
 import type { Billable, Price } from "./catalog.ts";
 import {
   type AskedImages,
+  type ImageVariant,
   imageListPrice,
   listPrice,
   mostImagesCanCost,
@@ -23,6 +24,7 @@ describe("listPrice", () => {
   test("is the sum over all kinds of units, rounded once", () => {
     expect(listPrice(tokens, { input_text_token: 10n, output_audio_token: 100n })).toBe(1_206_000n);
     expect(listPrice([price("input_character", "15")], { input_character: 3n })).toBe(45_000n);
+    expect(listPrice([price("output_audio_second", "500")], { output_audio_second: 1_250n })).toBe(625_000n);
     const odd = [price("input_character", "0.0000005"), price("request", "0.0000005")];
     expect(listPrice(odd, { input_character: 1n, request: 1n })).toBe(1n);
   });
@@ -34,7 +36,7 @@ describe("listPrice", () => {
 });
 
 describe("mostSpeechCanCost", () => {
-  const thousand = { inputCharacters: 1000, otherCharacters: 0 };
+  const thousand = { inputCharacters: 1000, inputUtf8Bytes: 1700, otherCharacters: 0 };
 
   test("counts all text that is read as input, and no other than the input as spoken", () => {
     const more = { ...thousand, otherCharacters: 500 };
@@ -47,6 +49,9 @@ describe("mostSpeechCanCost", () => {
     expect(mostSpeechCanCost([price("input_character", "15")], thousand)).toBe(parseUsd("0.015"));
     expect(mostSpeechCanCost([price("request", "1")], thousand)).toBe(parseUsd("0.000001"));
     expect(mostSpeechCanCost(tokens, thousand)).toBe(parseUsd("0.0984"));
+    expect(mostSpeechCanCost([price("input_utf8_byte", "15")], thousand)).toBe(parseUsd("0.0255"));
+    // 120 ms a character and a second for the shortest, at 300 USD a million seconds.
+    expect(mostSpeechCanCost([price("output_audio_second", "300", 120n)], thousand)).toBe(parseUsd("0.0363"));
   });
 
   test("covers every use within the bounds", () => {
@@ -61,8 +66,7 @@ describe("mostSpeechCanCost", () => {
       fc.property(use, ({ characters, input, output }) => {
         const used = { input_text_token: BigInt(input), output_audio_token: BigInt(output) };
         return (
-          listPrice(tokens, used) <=
-          mostSpeechCanCost(tokens, { inputCharacters: characters, otherCharacters: 0 })
+          listPrice(tokens, used) <= mostSpeechCanCost(tokens, { ...thousand, inputCharacters: characters })
         );
       }),
     );
@@ -82,7 +86,7 @@ const nothing: UsedImageUnits = {
   textTokens: 0,
   referenceTokens: 0,
   outputTokens: 0,
-  variants: [],
+  variant: {},
 };
 const byToken = [
   line({ unit: "token", usd: "30", mostTokensEach: 16_000n }),
@@ -118,12 +122,41 @@ describe("imageListPrice", () => {
       line({ usd: "4000", variant: "high" }),
       line({ usd: "2000", variant: "1024x1024" }),
     ];
-    const priceOf = (prices: readonly ImagePrice[], ...variants: string[]) =>
-      imageListPrice(prices, { ...nothing, images: 1, variants });
-    expect(priceOf(tiers, "low")).toBe(parseUsd("0.001"));
-    expect(priceOf(tiers, "low", "1K", "1024x1024")).toBe(parseUsd("0.002"));
+    const priceOf = (prices: readonly ImagePrice[], variant: ImageVariant = {}) =>
+      imageListPrice(prices, { ...nothing, images: 1, variant });
+    const small = { resolution: "1K", size: "1024x1024" } as const;
+    expect(priceOf(tiers, { quality: "low" })).toBe(parseUsd("0.001"));
+    expect(priceOf(tiers, { quality: "low", ...small })).toBe(parseUsd("0.002"));
     expect(priceOf(tiers)).toBe(parseUsd("0.004"));
-    expect(priceOf([...tiers, line({ usd: "500" })], "medium")).toBe(parseUsd("0.0005"));
+    expect(priceOf([...tiers, line({ usd: "500" })], { quality: "medium" })).toBe(parseUsd("0.0005"));
+  });
+
+  test("takes the line that says most of what is so, and none that says what is not", () => {
+    const lines = [
+      line({ usd: "1000", variant: "low 1024x1024" }),
+      line({ usd: "2000", variant: "low 2048x2048" }),
+      line({ usd: "4000", variant: "high 1024x1024" }),
+      line({ usd: "8000", variant: "high 2048x2048" }),
+      line({ usd: "3000", variant: "low" }),
+    ];
+    const priceOf = (variant: ImageVariant) => imageListPrice(lines, { ...nothing, images: 1, variant });
+    const [small, large] = [{ size: "1024x1024" }, { size: "2048x2048" }];
+    expect(priceOf({ quality: "low", ...small })).toBe(parseUsd("0.001"));
+    expect(priceOf({ quality: "high", ...large })).toBe(parseUsd("0.008"));
+    expect(priceOf({ quality: "low", size: "512x512" })).toBe(parseUsd("0.003"));
+    // The quality is the endpoint's choice: the dearest of this size.
+    expect(priceOf(small)).toBe(parseUsd("0.004"));
+    expect(priceOf({})).toBe(parseUsd("0.008"));
+  });
+
+  test("counts the first megapixel of each image and the further ones apart", () => {
+    const lines = [
+      line({ usd: "30000", unit: "first_megapixel" }),
+      line({ usd: "15000", unit: "further_megapixel" }),
+      line({ usd: "15000", unit: "megapixel", billable: "input_reference" }),
+    ];
+    const used = { ...nothing, images: 2, megapixels: 8, references: 1, referenceMegapixels: 2 };
+    expect(imageListPrice(lines, used)).toBe(parseUsd("0.18"));
   });
 });
 
@@ -152,7 +185,7 @@ describe("mostImagesCanCost", () => {
           references: bounds.references,
           referenceMegapixels: 0,
           textCharacters: bounds.characters,
-          variants: [],
+          variant: {},
         };
         const used = {
           ...nothing,

@@ -1,37 +1,59 @@
 import { costOfUnits } from "../../lib/money/nano-usd.ts";
 import type { Billable, Price } from "./catalog.ts";
-import type { ImagePrice } from "./image.ts";
+import { type ImagePrice, type Resolution, resolutions } from "./image.ts";
 
-/** How many units of each kind were used; kinds left out count 0. */
+/** How many units of each kind were used; kinds left out count 0. Seconds are in milliseconds. */
 export type UsedUnits = Readonly<Partial<Record<Billable, bigint>>>;
 
 /** The list price of what was used at an endpoint, nano-USD, rounded once, up. Units without a price cost nothing. */
 export function listPrice(prices: readonly Price[], used: UsedUnits): bigint {
   return costOfUnits(
-    prices.map(({ billable, nanoUsdPerMillion }) => ({ nanoUsdPerMillion, units: used[billable] ?? 0n })),
+    prices.map(({ billable, nanoUsdPerMillion }) => ({
+      nanoUsdPerMillion,
+      units: used[billable] ?? 0n,
+      inThousandths: billable === "output_audio_second",
+    })),
   );
 }
 
 /** What a request asks of a speech endpoint, in Unicode code points. */
 export interface AskedSpeech {
   readonly inputCharacters: number;
+  /** Of the input. */
+  readonly inputUtf8Bytes: number;
   /** Of all other text that the upstream reads: instructions, passthrough options. */
   readonly otherCharacters: number;
 }
 
+/** What the shortest text may come to beside what its characters do. */
+const shortestAudioMs = 1000n;
+
 /** The declared upper bound of what a request costs at a speech endpoint, nano-USD. */
 export function mostSpeechCanCost(prices: readonly Price[], asked: AskedSpeech): bigint {
   const input = BigInt(asked.inputCharacters);
-  const text = input + BigInt(asked.otherCharacters);
-  return costOfUnits(
-    prices.map(({ billable, nanoUsdPerMillion, mostPerInputCharacter = 1n }) => {
-      const characters = billable === "input_text_token" ? text : input;
-      return {
-        nanoUsdPerMillion,
-        units: billable === "request" ? 1n : characters * mostPerInputCharacter,
-      };
-    }),
-  );
+  const mostOf = ({ billable, mostPerInputCharacter: most = 1n }: Price): bigint => {
+    switch (billable) {
+      case "request":
+        return 1n;
+      case "input_utf8_byte":
+        return BigInt(asked.inputUtf8Bytes);
+      case "input_text_token":
+        return (input + BigInt(asked.otherCharacters)) * most;
+      case "output_audio_second":
+        return input * most + shortestAudioMs;
+      default:
+        return input * most;
+    }
+  };
+  return listPrice(prices, Object.fromEntries(prices.map((price) => [price.billable, mostOf(price)])));
+}
+
+/** What is known of the images that a price is for; left out: the endpoint decides. */
+export interface ImageVariant {
+  readonly quality?: string;
+  readonly resolution?: Resolution;
+  /** `<width>x<height>` */
+  readonly size?: string;
 }
 
 /** What was used of an image endpoint. Megapixels are begun ones, over all images of their kind. */
@@ -43,14 +65,13 @@ export interface UsedImageUnits {
   readonly textTokens: number;
   readonly referenceTokens: number;
   readonly outputTokens: number;
-  /** The quality, tier and pixel size of the images, as far as they are known. */
-  readonly variants: readonly string[];
+  readonly variant: ImageVariant;
 }
 
 /** The list price of what was used of an image endpoint, nano-USD, rounded once, up. */
 export function imageListPrice(prices: readonly ImagePrice[], used: UsedImageUnits): bigint {
   return costOfUnits(
-    applicable(prices, used.variants).map((price) => ({
+    applicable(prices, used.variant).map((price) => ({
       nanoUsdPerMillion: price.nanoUsdPerMillion,
       units: BigInt(price.unit === "token" ? tokensOf(price, used) : countOf(price, used)),
     })),
@@ -59,7 +80,7 @@ export function imageListPrice(prices: readonly ImagePrice[], used: UsedImageUni
 
 /** What a request asks of an image endpoint. */
 export interface AskedImages
-  extends Pick<UsedImageUnits, "images" | "megapixels" | "references" | "referenceMegapixels" | "variants"> {
+  extends Pick<UsedImageUnits, "images" | "megapixels" | "references" | "referenceMegapixels" | "variant"> {
   /** Of the prompt and of all other text that the upstream reads (passthrough options), Unicode code points. */
   readonly textCharacters: number;
 }
@@ -67,7 +88,7 @@ export interface AskedImages
 /** The declared upper bound of what a request costs at an image endpoint, nano-USD. */
 export function mostImagesCanCost(prices: readonly ImagePrice[], asked: AskedImages): bigint {
   return costOfUnits(
-    applicable(prices, asked.variants).map((price) => ({
+    applicable(prices, asked.variant).map((price) => ({
       nanoUsdPerMillion: price.nanoUsdPerMillion,
       units:
         price.unit === "token"
@@ -78,17 +99,36 @@ export function mostImagesCanCost(prices: readonly ImagePrice[], asked: AskedIma
 }
 
 /**
- * One line for each thing that is billed: that of a variant in question, else the one for all, else the dearest, since
- * nobody knows which variant the endpoint chose.
+ * One line for each thing that is billed: of those that name nothing but what is so, the one that names the most; where
+ * none is left but lines that name what nobody knows yet, the dearest of these.
  */
-function applicable(prices: readonly ImagePrice[], variants: readonly string[]): readonly ImagePrice[] {
+function applicable(prices: readonly ImagePrice[], known: ImageVariant): readonly ImagePrice[] {
   const lines = Map.groupBy(prices, ({ billable, unit }) => `${billable} ${unit}`);
   return [...lines.values()].flatMap((alternatives) => {
-    const named = alternatives.filter(({ variant }) => variants.includes(variant));
-    const general = alternatives.filter(({ variant }) => variant === "");
-    const [left = []] = [named, general, alternatives].filter(({ length }) => length > 0);
+    const possible = alternatives.filter(({ variant }) =>
+      wordsOf(variant).every((word) => maySay(known, word)),
+    );
+    const certain = possible.filter(({ variant }) => wordsOf(variant).every((word) => says(known, word)));
+    const most = Math.max(...certain.map(({ variant }) => wordsOf(variant).length));
+    const closest = certain.filter(({ variant }) => wordsOf(variant).length === most);
+    const [left = []] = [closest, possible, alternatives].filter(({ length }) => length > 0);
     return left.toSorted(byPriceDescending).slice(0, 1);
   });
+}
+
+function wordsOf(variant: string): readonly string[] {
+  return variant.split(" ").filter((word) => word !== "");
+}
+
+function says(known: ImageVariant, word: string): boolean {
+  return known.quality === word || known.resolution === word || known.size === word;
+}
+
+/** Whether a word is so, or nothing is known of its kind. */
+function maySay(known: ImageVariant, word: string): boolean {
+  if (/^\d+x\d+$/.test(word)) return known.size === undefined || known.size === word;
+  if (resolutions.some((tier) => tier === word)) return known.resolution === undefined || says(known, word);
+  return known.quality === undefined || known.quality === word;
 }
 
 function byPriceDescending(one: ImagePrice, other: ImagePrice): number {
@@ -98,10 +138,19 @@ function byPriceDescending(one: ImagePrice, other: ImagePrice): number {
 type CountedUnits = Pick<UsedImageUnits, "images" | "megapixels" | "references" | "referenceMegapixels">;
 
 function countOf({ billable, unit }: ImagePrice, used: CountedUnits): number {
-  if (unit === "request") return 1;
   const isOutput = billable === "output_image";
-  if (unit === "megapixel") return isOutput ? used.megapixels : used.referenceMegapixels;
-  return isOutput ? used.images : used.references;
+  const images = isOutput ? used.images : used.references;
+  const megapixels = isOutput ? used.megapixels : used.referenceMegapixels;
+  switch (unit) {
+    case "request":
+      return 1;
+    case "megapixel":
+      return megapixels;
+    case "further_megapixel":
+      return Math.max(0, megapixels - images);
+    default:
+      return images;
+  }
 }
 
 function tokensOf({ billable }: ImagePrice, used: UsedImageUnits): number {

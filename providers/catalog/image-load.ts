@@ -14,6 +14,7 @@ export function toImage(entry: ImageEntry): ImageCapabilities {
     compression: entry.compression ?? false,
     seed: entry.seed ?? false,
     maxReferences: entry.max_references ?? 0,
+    maxReferenceMegapixels: entry.max_reference_megapixels,
     mask: entry.mask ?? false,
     streaming: entry.streaming ?? false,
     maxStreamedN: entry.max_streamed_n ?? entry.max_n,

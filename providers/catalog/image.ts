@@ -15,6 +15,12 @@ export const resolutions = ["512", "1K", "2K", "4K"] as const;
 /** A tier of pixel sizes; its side is about 512, 1024, 2048 or 4096 pixels. */
 export type Resolution = (typeof resolutions)[number];
 
+/** A size of an image in the words of the public interface. */
+export interface ImageShape {
+  readonly aspectRatio: AspectRatio;
+  readonly resolution: Resolution;
+}
+
 /** A size of an image in pixels. */
 export interface PixelSize {
   readonly width: number;
@@ -60,6 +66,8 @@ export interface ImageCapabilities {
   readonly seed: boolean;
   /** 0: no references. */
   readonly maxReferences: number;
+  /** Of one reference; undefined: as many as this gateway takes. */
+  readonly maxReferenceMegapixels?: number | undefined;
   /** Whether a mask may say where the first reference changes. */
   readonly mask: boolean;
   /** Whether previews come while the work goes on. */
@@ -76,8 +84,15 @@ export const imageBillables = ["output_image", "input_image", "input_reference",
 /** What one line of an image price list bills for. */
 export type ImageBillable = (typeof imageBillables)[number];
 
-/** By what an image is billed. */
-export const imageUnits = ["request", "image", "megapixel", "token"] as const;
+/** By what an image is billed. Megapixels are begun ones; the first and the further ones are those of each image. */
+export const imageUnits = [
+  "request",
+  "image",
+  "megapixel",
+  "first_megapixel",
+  "further_megapixel",
+  "token",
+] as const;
 
 /** By what one line of an image price list bills. */
 export type ImageUnit = (typeof imageUnits)[number];
@@ -86,7 +101,10 @@ export type ImageUnit = (typeof imageUnits)[number];
 export interface ImagePrice {
   readonly billable: ImageBillable;
   readonly unit: ImageUnit;
-  /** The quality, tier or pixel size that the line is for; empty: for all that have no line of their own. */
+  /**
+   * What the line is for: a quality, a tier, a pixel size, or several of them with blanks between; empty: for all that have
+   * no line of their own.
+   */
   readonly variant: string;
   readonly nanoUsdPerMillion: bigint;
   /**

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ConfigError } from "../../lib/runtime/config.ts";
+import { noResults } from "../../test/fakes/no-results.ts";
 import { builtInProviders } from "../manifests.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
 
@@ -73,7 +74,7 @@ test("of every built-in provider the catalogue offers what it can do, and nothin
   const drawn = catalog.imageModels().flatMap((model) => model.endpoints);
   const http = { request: () => Promise.reject(new Error("no upstream here")) };
   for (const manifest of builtInProviders) {
-    const provider = await manifest.create({ http });
+    const provider = await manifest.create({ http, fetchResult: noResults });
     const isOffered = ({ providerSlug }: { providerSlug: string }) => providerSlug === manifest.slug;
     expect([provider.speech, provider.image], manifest.slug).not.toEqual([undefined, undefined]);
     expect(spoken.some(isOffered), manifest.slug).toBe(provider.speech !== undefined);

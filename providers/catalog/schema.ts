@@ -10,8 +10,10 @@ const unique = { uniqueItems: true };
 /** What can be billed of speech; `wire` names of SpeechPrice.billable. */
 export const speechBillables = [
   "input_character",
+  "input_utf8_byte",
   "input_text_token",
   "output_audio_token",
+  "output_audio_second",
   "request",
 ] as const;
 
@@ -27,7 +29,7 @@ const PriceSchema = Type.Object(
     unit: Type.Optional(Type.Enum([...imageUnits])),
     variant: Type.Optional(text(100)),
     usd_per_million: Type.String({ pattern: "^[0-9]{1,9}(\\.[0-9]{1,9})?$" }),
-    most_per_input_character: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    most_per_input_character: Type.Optional(Type.Number({ minimum: 0.001, maximum: 1000 })),
     most_tokens_each: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   },
   strict,
@@ -50,7 +52,7 @@ const VoiceSchema = Type.Union([
 
 const SpeechSchema = Type.Object(
   {
-    formats: Type.Array(Type.Enum(["mp3", "pcm"]), { minItems: 1, ...unique }),
+    formats: Type.Array(Type.Enum(["mp3", "pcm", "wav"]), { minItems: 1, ...unique }),
     sample_rate_hz: Type.Integer({ minimum: 8000, maximum: 48_000 }),
     channels: Type.Integer({ minimum: 1, maximum: 2 }),
     voices: Type.Optional(Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 })),
@@ -102,6 +104,7 @@ const ImageSchema = Type.Object(
     compression: Type.Optional(Type.Boolean()),
     seed: Type.Optional(Type.Boolean()),
     max_references: Type.Optional(Type.Integer({ minimum: 1, maximum: 16 })),
+    max_reference_megapixels: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     mask: Type.Optional(Type.Boolean()),
     streaming: Type.Optional(Type.Boolean()),
     max_streamed_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),

@@ -51,7 +51,7 @@ export function createImageAdapter({ pool, maxWaiting, randomSeed }: ImageAdapte
       const palette = call.references.length === 0 ? [] : await readReferences(pool, call, signal);
       const tasks = tasksOf(model, call, palette, call.seed ?? randomSeed());
       const output = new PaintedImages(pool, tasks, signal);
-      const answer = { output, usage: () => undefined };
+      const answer = { output, report: () => undefined };
       if (!model.saysUnrecognized) return answer;
       return { ...answer, unrecognizedWords: unrecognizedWords(call.prompt) };
     },

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { noResults } from "../../test/fakes/no-results.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { ProviderError, type SpeechAnswer, type SpeechCall } from "../contract.ts";
 import { describeSpeechProvider } from "../provider.suite.ts";
@@ -36,6 +37,8 @@ const defaults: SpeechCall = {
   input: sentence,
   voice: "slt",
   format: "pcm",
+  sampleRateHz: 24_000,
+  channels: 1,
   speed: 1,
   options: {},
   settings: {},
@@ -116,7 +119,7 @@ describe("what it speaks", () => {
       expect(seconds).toBeGreaterThan(3);
       expect(seconds).toBeLessThan(5.5);
       expect(rootMeanSquare(pcm)).toBeGreaterThan(1_000);
-      expect(answer.usage()).toBeUndefined();
+      expect(answer.report()?.tokens).toBeUndefined();
     },
   );
 
@@ -294,13 +297,18 @@ describe("how it stops", () => {
   });
 
   it("when closed, with an error that lets others try", async () => {
-    const provider = await local.create({ http: { request: () => Promise.reject(new Error("no network")) } });
+    const provider = await local.create({
+      http: { request: () => Promise.reject(new Error("no network")) },
+      fetchResult: noResults,
+    });
     const answer = await provider.speech?.synthesize(
       {
         upstreamModel: "flite",
         input: story,
         voice: "slt",
         format: "pcm",
+        sampleRateHz: 24_000,
+        channels: 1,
         speed: 1,
         options: {},
         settings: {},

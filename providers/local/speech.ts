@@ -36,7 +36,7 @@ export function createSpeechAdapter(pool: SegmentPool, maxWaiting: number): Spee
       onSent();
       const texts = textSegments(text, maxSegmentWeight * Math.min(1, call.speed));
       const audio = new SpokenText(pool, texts, { voice: call.voice, speed: call.speed }, signal);
-      return { format: "pcm", sampleRateHz, channels: 1, audio, usage: () => undefined };
+      return { format: "pcm", sampleRateHz, channels: 1, audio, report: () => undefined };
     },
   };
 }

@@ -1,4 +1,5 @@
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
+import { noResults } from "../../test/fakes/no-results.ts";
 import type { OpenAiUpstream, OpenAiUpstreamOptions } from "../../test/upstreams/openai.ts";
 import type { ImageBehaviour } from "../../test/upstreams/openai-image-behaviour.ts";
 import type { ImageCall, ImageFormat, ProviderErrorKind, ProviderManifest } from "../contract.ts";
@@ -37,7 +38,7 @@ async function createSetup(image: CompatibleImage): Promise<Setup> {
   const otherwiseImage = { kind: "image", intervalMs: 50 } as const;
   const upstream = await image.startUpstream({ apiKey, otherwiseImage });
   const http = createOutboundHttp();
-  const { image: adapter } = await image.manifest.create({ http });
+  const { image: adapter } = await image.manifest.create({ http, fetchResult: noResults });
   if (adapter === undefined) throw new Error("no images");
   const [format = "png"] = image.formats;
   const call: ImageCall = {

@@ -215,7 +215,7 @@ describe.for(shapes)("an image as %s", ([shape, call]) => {
     const { outputs, error } = await read(answer);
     expect(outputs).toEqual([]);
     expect(error).toMatchObject({ name: "ProviderError", kind: "network" });
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
   });
 
   test("is ended at the upstream by return(), while a read waits and unread", async () => {
@@ -304,7 +304,7 @@ describe.for(shapes)("an image as %s", ([shape, call]) => {
 describe("images as JSON", () => {
   test("come in their order with their tokens, fewer too, and never more than asked", async () => {
     const answer = await generate({ ...jsonCall, n: 3 });
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
     const { outputs } = await read(answer);
     const images = await Promise.all([0, 1, 2].map((index) => expected(index)));
     expect(outputs.map((output, index) => isImage(output, "image", images[index] ?? Buffer.of()))).toEqual([
@@ -313,7 +313,7 @@ describe("images as JSON", () => {
       true,
     ]);
     const completion = 3 * 1056;
-    expect(answer.usage()).toEqual({
+    expect(answer.report()?.tokens).toEqual({
       prompt: 10,
       completion,
       imageCompletion: completion,
@@ -333,7 +333,7 @@ describe("images as JSON", () => {
     upstream.next(plain("application/json; charset=utf-8", `{"data":${data}}`));
     const answer = await generate({ ...jsonCall, n: 3 });
     expect((await read(answer)).outputs).toHaveLength(1);
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
   });
 
   test("are distinguished from an error that came as a success", async () => {
@@ -370,7 +370,7 @@ describe("images as JSON", () => {
     upstream.next(drawn({ usage }));
     const answer = await generate({ ...jsonCall, references });
     await read(answer);
-    expect(answer.usage()).toEqual({
+    expect(answer.report()?.tokens).toEqual({
       prompt: 310,
       completion: 1100,
       imagePrompt: 300,
@@ -394,7 +394,7 @@ describe("images as events", () => {
       if (kind === "partial") expect(value).toMatchObject({ index, mediaType: "image/png" });
     }
     expect((await outputs.next()).done).toBe(true);
-    expect(answer.usage()).toMatchObject({ prompt: 10, completion: 1056, imageCompletion: 1056 });
+    expect(answer.report()?.tokens).toMatchObject({ prompt: 10, completion: 1056, imageCompletion: 1056 });
     expect(upstream.requests[0]?.fate).toBe("finished");
   });
 

@@ -21,15 +21,14 @@ import {
   type ImageCall,
   type ImageOutput,
   ProviderError,
-  type ProviderHttp,
-  type ProviderHttpRequest,
-  type ProviderHttpResponse,
   type TokenUsage,
 } from "../contract.ts";
+import type { ProviderHttp, ProviderHttpRequest, ProviderHttpResponse } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
+import { errorFromEvent, errorFromTransport, isRecord } from "../upstream/failure.ts";
+import { refuse, send } from "../upstream/send.ts";
 import { parseTokenCount } from "../upstream/token-count.ts";
 import { untilLeft } from "../upstream/until-left.ts";
-import { errorFromAnswer, errorFromEvent, errorFromTransport, isRecord } from "./error.ts";
 import { ImageJsonReader, parseImageJson } from "./image-json.ts";
 import { encodeImageForm, imageParameters } from "./image-request.ts";
 
@@ -52,40 +51,29 @@ const drainTimeoutMs = 1_000;
 
 /** Makes the adapter. */
 export function createImageAdapter(options: ImageDialectOptions): ImageAdapter {
-  const nowMs = options.nowMs ?? Date.now;
   return {
     async generate(call, context) {
-      const response = await send(options, call, context);
-      if (response.status !== 200) throw await errorFromAnswer(response, nowMs(), secretsOf(call, context));
+      const isEdit = call.references.length > 0;
+      const { connection, signal, onSent } = context;
+      const request: ProviderHttpRequest = {
+        method: "POST",
+        url: endpointUrl(connection.baseUrl, isEdit ? options.editsPath : options.generationsPath),
+        ...encodeBody(call, isEdit, connection.apiKey, options.createBoundary ?? randomBoundary),
+        signal,
+        onSent,
+        maxResponseBytes: maxResponseBytesOf(call),
+      };
+      const { http, nowMs } = options;
+      const response = await send(http, request, { secrets: secretsOf(call, context), nowMs });
       let usage: TokenUsage | undefined;
       const onUsage = (reported: unknown) => {
         usage = parseUsage(reported);
       };
       const read = readerOf(response);
       const output = read(call, context, response, onUsage);
-      return { output: untilLeft(output, response), usage: () => usage };
+      return { output: untilLeft(output, response), report: () => ({ tokens: usage }) };
     },
   };
-}
-
-async function send(
-  options: ImageDialectOptions,
-  call: ImageCall,
-  { connection, signal, onSent }: AttemptContext,
-): Promise<ProviderHttpResponse> {
-  const isEdit = call.references.length > 0;
-  try {
-    return await options.http.request({
-      method: "POST",
-      url: endpointUrl(connection.baseUrl, isEdit ? options.editsPath : options.generationsPath),
-      ...encodeBody(call, isEdit, connection.apiKey, options.createBoundary ?? randomBoundary),
-      signal,
-      onSent,
-      maxResponseBytes: maxResponseBytesOf(call),
-    });
-  } catch (error) {
-    throw errorFromTransport(error, signal);
-  }
 }
 
 function encodeBody(
@@ -123,11 +111,7 @@ function readerOf(response: ProviderHttpResponse): OutputReader {
   const mediaType = response.headers["content-type"]?.toLowerCase() ?? "";
   if (mediaType.startsWith("text/event-stream")) return imagesFromEvents;
   if (mediaType === "" || /^application\/(json|[\w.-]+\+json)\b/.test(mediaType)) return imagesFromJson;
-  response.cancel();
-  throw new ProviderError("bad_answer", "The upstream's answer is not what was asked for.", {
-    status: 200,
-    cause: mediaType,
-  });
+  throw refuse(response);
 }
 
 const imagesFromJson: OutputReader = async function* (call, context, response, onUsage) {

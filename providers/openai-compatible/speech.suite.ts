@@ -1,4 +1,5 @@
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
+import { noResults } from "../../test/fakes/no-results.ts";
 import type { OpenAiUpstream, OpenAiUpstreamOptions } from "../../test/upstreams/openai.ts";
 import type { SpeechBehaviour } from "../../test/upstreams/openai-behaviour.ts";
 import type { AudioFormat, ProviderErrorKind, ProviderManifest, SpeechCall } from "../contract.ts";
@@ -40,10 +41,19 @@ async function createSetup({ manifest, startUpstream, call: given, formats }: Co
         : { kind: "audio", totalBytes: 40_000, chunkBytes: 2_000, intervalMs: 5 },
   });
   const http = createOutboundHttp();
-  const { speech: adapter } = await manifest.create({ http });
+  const { speech: adapter } = await manifest.create({ http, fetchResult: noResults });
   if (adapter === undefined) throw new Error("no speech");
   const [format = "mp3"] = formats;
-  const call: SpeechCall = { input, format, speed: 1, options: {}, settings: {}, ...given };
+  const call: SpeechCall = {
+    input,
+    format,
+    sampleRateHz: 24_000,
+    channels: 1,
+    speed: 1,
+    options: {},
+    settings: {},
+    ...given,
+  };
   return {
     upstream,
     adapter,

@@ -28,6 +28,8 @@ const rawCall: SpeechCall = {
   input: "Read this aloud.",
   voice: "alloy",
   format: "pcm",
+  sampleRateHz: 24_000,
+  channels: 1,
   speed: 1,
   options: {},
   settings: {},
@@ -130,7 +132,7 @@ describe.for(shapes)("speech as %s", ([shape, call]) => {
       while (!(await chunks.next()).done);
     })();
     await expect(rest).rejects.toMatchObject({ name: "ProviderError", kind: "network" });
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
   });
 
   test("is ended at the upstream by return(), also while a read waits", async () => {
@@ -237,17 +239,20 @@ describe("speech as audio", () => {
     expect((await read(await synthesize({ ...rawCall, format }))).bytes.toString()).toBe("xx");
   });
 
-  test("has no usage, and other sample rates where the dialect says so", async () => {
-    const other = createSpeechAdapter({ http, path: "/v1/audio/speech", sampleRateHz: 22_050 });
+  test("has no usage, and other sample rates where the endpoint has them", async () => {
+    const other = createSpeechAdapter({ http, path: "/v1/audio/speech" });
     const connection = { baseUrl: upstream.baseUrl, apiKey: "test-key" };
-    const answer = await other.synthesize(rawCall, {
-      signal: new AbortController().signal,
-      connection,
-      onSent: () => undefined,
-    });
+    const answer = await other.synthesize(
+      { ...rawCall, sampleRateHz: 22_050 },
+      {
+        signal: new AbortController().signal,
+        connection,
+        onSent: () => undefined,
+      },
+    );
     expect(answer.sampleRateHz).toBe(22_050);
     await read(answer);
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
   });
 });
 
@@ -264,9 +269,9 @@ describe("speech as events", () => {
   test("reports the tokens once the audio has ended", async () => {
     upstream.next(audio({ usage: { input_tokens: 7, output_tokens: 90, total_tokens: 97 } }));
     const answer = await synthesize(eventCall);
-    expect(answer.usage()).toBeUndefined();
+    expect(answer.report()?.tokens).toBeUndefined();
     await read(answer);
-    expect(answer.usage()).toEqual({ prompt: 7, completion: 90, audioCompletion: 90 });
+    expect(answer.report()?.tokens).toEqual({ prompt: 7, completion: 90, audioCompletion: 90 });
   });
 
   test("uses the connection again after the last event", async () => {
@@ -281,7 +286,7 @@ describe("speech as events", () => {
     upstream.next(audio({ beforeEnd: () => gate.promise }), audio({ beforeEnd: () => never }));
     const answer = await synthesize(eventCall);
     const reading = read(answer);
-    await vi.waitFor(() => expect(answer.usage()).toBeDefined());
+    await vi.waitFor(() => expect(answer.report()?.tokens).toBeDefined());
     gate.resolve();
     expect((await reading).error).toBeUndefined();
     expect(upstream.requests[0]?.fate).toBe("finished");
@@ -306,7 +311,11 @@ describe("speech as events", () => {
     );
     const answer = await synthesize(eventCall);
     expect(await read(answer)).toEqual({ bytes: Buffer.from("AB"), error: undefined });
-    expect(answer.usage()).toEqual({ prompt: -1, completion: Number.NaN, audioCompletion: Number.NaN });
+    expect(answer.report()?.tokens).toEqual({
+      prompt: -1,
+      completion: Number.NaN,
+      audioCompletion: Number.NaN,
+    });
   });
 
   test.for([

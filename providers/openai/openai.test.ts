@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
+import { noResults } from "../../test/fakes/no-results.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
 import type { ImageCall } from "../contract.ts";
 import { describeCompatibleSpeech } from "../openai-compatible/speech.suite.ts";
@@ -37,9 +38,17 @@ afterAll(async () => {
 });
 
 test("the address may end with the version or without", async () => {
-  const call = { upstreamModel: "tts-1", input: "x", voice: "alloy", format: "mp3", speed: 1 } as const;
+  const call = {
+    upstreamModel: "tts-1",
+    input: "x",
+    voice: "alloy",
+    format: "mp3",
+    sampleRateHz: 24_000,
+    channels: 1,
+    speed: 1,
+  } as const;
   for (const baseUrl of [upstream.baseUrl, `${upstream.baseUrl}/v1`]) {
-    const answer = await (await openai.create({ http })).speech?.synthesize(
+    const answer = await (await openai.create({ http, fetchResult: noResults })).speech?.synthesize(
       { ...call, options: {}, settings: {} },
       {
         signal: new AbortController().signal,
@@ -72,7 +81,7 @@ test("draws, and edits what it is given, at the address with the version or with
     options: {},
     settings: {},
   };
-  const { image } = await openai.create({ http });
+  const { image } = await openai.create({ http, fetchResult: noResults });
   const draw = async (more: Partial<ImageCall>, baseUrl: string) => {
     const connection = { baseUrl, apiKey };
     const context = { signal: new AbortController().signal, connection, onSent: () => undefined };

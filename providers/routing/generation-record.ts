@@ -13,7 +13,7 @@ import type { Clock } from "../../lib/runtime/clock.ts";
 import { wordOfReason } from "../../lib/runtime/error-code.ts";
 import type { Span } from "../../lib/runtime/span.ts";
 import type { Endpoint } from "../catalog/catalog.ts";
-import type { TokenUsage } from "../contract.ts";
+import type { TokenUsage, UpstreamReport } from "../contract.ts";
 import { type AttemptRecord, endAttempt } from "./attempt.ts";
 import { AttemptSpans } from "./attempt-span.ts";
 import type { Candidate } from "./candidate.ts";
@@ -36,7 +36,7 @@ export class GenerationRecord<E extends Endpoint> {
   readonly #spans: AttemptSpans;
   readonly #delivered: Delivered<E>;
   #attempts: readonly AttemptRecord<Candidate<E>>[] = [];
-  #usage: () => TokenUsage | undefined = () => undefined;
+  #report: () => UpstreamReport | undefined = () => undefined;
 
   constructor(
     medium: "speech" | "image",
@@ -63,9 +63,9 @@ export class GenerationRecord<E extends Endpoint> {
     if (last !== undefined) this.#spans.ended(last);
   }
 
-  /** Where the winner reports the tokens used; asked however it ends. */
-  reportsUsageBy(usage: () => TokenUsage | undefined): void {
-    this.#usage = usage;
+  /** Where the winner reports what it came to; asked however it ends. */
+  reportsBy(report: () => UpstreamReport | undefined): void {
+    this.#report = report;
   }
 
   /** What the request came to; undefined where no upstream was sent anything and none had failed. */
@@ -74,7 +74,7 @@ export class GenerationRecord<E extends Endpoint> {
     if (last === undefined || this.#attempts.every(isUnsent)) return undefined;
     const { endpoint } = last;
     const billed = this.#delivered.billedAt(endpoint);
-    const charge = chargeByReport(this.#usage(), billed);
+    const charge = chargeByReport(this.#report(), billed);
     this.#spans.ended({ outcome, reason }, charge.usage);
     const attempts = this.#attempts.map((record) =>
       record.outcome === Outcome.UNSPECIFIED ? endAttempt(record, { outcome, reason }, this.#clock) : record,

@@ -7,6 +7,7 @@ import { type BilledDelivery, chargeByReport } from "./reported-usage.ts";
 const delivery = (mostNanoUsd: bigint, changes: Partial<BilledDelivery> = {}): BilledDelivery => ({
   inputByTokens: true,
   outputByTokens: true,
+  byReportedCost: false,
   mostNanoUsd,
   priceOf: ({ prompt, completion }) => BigInt(prompt) + 10n * BigInt(completion),
   ...changes,
@@ -27,7 +28,7 @@ describe("a charge by a report", () => {
   test("is never negative and never more than twice the bound, whatever is reported", () => {
     fc.assert(
       fc.property(fc.option(anyUsage, { nil: undefined }), bound, (usage, most) => {
-        const { listPriceNanoUsd } = chargeByReport(usage, delivery(most));
+        const { listPriceNanoUsd } = chargeByReport({ tokens: usage }, delivery(most));
         return listPriceNanoUsd > 0n && listPriceNanoUsd <= 2n * most;
       }),
     );
@@ -36,7 +37,7 @@ describe("a charge by a report", () => {
   test("is what was reported, or else a doubt says why", () => {
     fc.assert(
       fc.property(anyUsage, bound, (usage, most) => {
-        const charge = chargeByReport(usage, delivery(most));
+        const charge = chargeByReport({ tokens: usage }, delivery(most));
         if (charge.doubt === undefined || charge.doubt.kind === "above_bound")
           return charge.usage === usage && charge.listPriceNanoUsd === delivery(most).priceOf(usage);
         return charge.listPriceNanoUsd === most && charge.doubt.mostNanoUsd === most;
@@ -47,7 +48,7 @@ describe("a charge by a report", () => {
   test("records counts alone", () => {
     fc.assert(
       fc.property(anyUsage, bound, (usage, most) => {
-        const recorded = Object.values(chargeByReport(usage, delivery(most)).usage ?? {});
+        const recorded = Object.values(chargeByReport({ tokens: usage }, delivery(most)).usage ?? {});
         return recorded.every((each) => Number.isSafeInteger(each) && each >= 0);
       }),
     );
@@ -68,15 +69,19 @@ describe("a charge by a report", () => {
     ["twice the bound", { prompt: 100, completion: 190 }, 2000n, "above_bound"],
     ["more than twice the bound", { prompt: 101, completion: 190 }, most, "beyond_reason"],
   ])("of %s", ([, usage, cost, doubt]) => {
-    const charge = chargeByReport(usage, delivery(most));
+    const charge = chargeByReport({ tokens: usage }, delivery(most));
     expect([charge.listPriceNanoUsd, charge.doubt?.kind]).toEqual([cost, doubt]);
   });
 
   test("has no doubt about what has no price by tokens, and records its tokens all the same", () => {
     const byImage = delivery(most, { inputByTokens: false, outputByTokens: false, priceOf: () => 7n });
     const usage = { prompt: 0, completion: 3 };
-    expect(chargeByReport(usage, byImage)).toEqual({ listPriceNanoUsd: 7n, usage, doubt: undefined });
-    expect(chargeByReport({ prompt: -1, completion: 3 }, byImage)).toEqual({
+    expect(chargeByReport({ tokens: usage }, byImage)).toEqual({
+      listPriceNanoUsd: 7n,
+      usage,
+      doubt: undefined,
+    });
+    expect(chargeByReport({ tokens: { prompt: -1, completion: 3 } }, byImage)).toEqual({
       listPriceNanoUsd: 7n,
       usage: undefined,
       doubt: undefined,
@@ -85,11 +90,50 @@ describe("a charge by a report", () => {
 
   test("asks for no tokens of a kind that has no price", () => {
     const outputAlone = delivery(most, { inputByTokens: false });
-    expect(chargeByReport({ prompt: 0, completion: 5 }, outputAlone).doubt).toBeUndefined();
+    expect(chargeByReport({ tokens: { prompt: 0, completion: 5 } }, outputAlone).doubt).toBeUndefined();
   });
 
   test("is nothing where nothing was delivered", () => {
     const usage = { prompt: 5, completion: 5 };
-    expect(chargeByReport(usage, undefined)).toEqual({ listPriceNanoUsd: 0n, usage, doubt: undefined });
+    expect(chargeByReport({ tokens: usage }, undefined)).toEqual({
+      listPriceNanoUsd: 0n,
+      usage,
+      doubt: undefined,
+    });
+  });
+
+  describe("by the vendor's own figure", () => {
+    const byCost = (mostNanoUsd: bigint) => delivery(mostNanoUsd, { byReportedCost: true });
+
+    test("is never negative and never more than twice the bound, whatever is reported", () => {
+      const cost = fc.oneof(fc.double(), fc.double({ min: -1e-6, max: 1e-3 }), fc.constant(undefined));
+      fc.assert(
+        fc.property(cost, bound, (costUsd, most) => {
+          const { listPriceNanoUsd, doubt } = chargeByReport({ costUsd }, byCost(most));
+          return listPriceNanoUsd > 0n && listPriceNanoUsd <= 2n * most && (doubt ?? costUsd) !== undefined;
+        }),
+      );
+    });
+
+    test.for<[string, number | undefined, bigint, string | undefined]>([
+      ["exact to the nano-USD", 0.000000123, 123n, undefined],
+      ["rounded up", 0.0000000015, 2n, undefined],
+      ["none", undefined, most, "missing"],
+      ["no amount", Number.NaN, most, "invalid"],
+      ["a credit", -0.1, most, "invalid"],
+      ["nothing", 0, most, "zero"],
+      ["above the bound", 0.0000015, 1500n, "above_bound"],
+      ["beyond reason", 0.0000025, most, "beyond_reason"],
+    ])("of %s", ([, costUsd, cost, doubt]) => {
+      const charge = chargeByReport({ costUsd }, byCost(most));
+      expect([charge.listPriceNanoUsd, charge.doubt?.kind]).toEqual([cost, doubt]);
+    });
+  });
+
+  test("of what was counted here keeps within the bounds as well", () => {
+    const bySecond = (price: bigint) =>
+      delivery(most, { inputByTokens: false, outputByTokens: false, priceOf: () => price });
+    expect(chargeByReport(undefined, bySecond(1500n))).toMatchObject({ listPriceNanoUsd: 1500n });
+    expect(chargeByReport(undefined, bySecond(2500n))).toMatchObject({ listPriceNanoUsd: most });
   });
 });

@@ -1,4 +1,4 @@
-import type { ProviderHttpResponse } from "../contract.ts";
+import type { ProviderHttpResponse } from "../provider-http.ts";
 
 /**
  * What an answer yields, such that the upstream request ends at once when the consumer leaves; a read that waits then

@@ -5,7 +5,7 @@ import type { PixelSize } from "../../providers/catalog/image.ts";
 import type { Delivered } from "../../providers/routing/generation-record.ts";
 import type { BilledDelivery } from "../../providers/routing/reported-usage.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { askedOf, megapixel } from "./plan.ts";
+import { askedOf, type LoadedReferences, megapixelsOf } from "./plan.ts";
 import { readImageHeader } from "./references/read-image-header.ts";
 
 /** An image that is held: counts up from 0 over the answer, and its sides in pixels, 0 where they can't be read. */
@@ -19,6 +19,7 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
   #count = 0;
   #pixels = 0;
   #megapixels = 0;
+  #referenceMegapixels: number | undefined;
 
   constructor(request: ImageRequest) {
     this.#request = request;
@@ -37,29 +38,38 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
     };
   }
 
+  /** What the request starts from is in hand. */
+  startsFrom({ references, mask }: LoadedReferences): void {
+    const images = mask === undefined ? references : [...references, mask];
+    this.#referenceMegapixels = images.reduce((sum, image) => sum + megapixelsOf(image), 0);
+  }
+
   /** All bytes of an image are in hand: from here on it is charged. Resolves with what there is to say of it. */
   async held(bytes: Uint8Array): Promise<HeldImage> {
     const index = this.#count++;
     const size = await sizeOf(bytes);
     const pixels = size.width * size.height;
     this.#pixels += pixels;
-    this.#megapixels += Math.ceil(pixels / megapixel);
+    this.#megapixels += megapixelsOf(size);
     return { index, ...size };
   }
 
   billedAt(endpoint: ImageEndpoint): BilledDelivery | undefined {
     if (this.#count === 0) return undefined;
     const { prices } = endpoint;
+    const bound = askedOf(endpoint, this.#request);
     const asked = {
-      ...askedOf(endpoint, this.#request),
+      ...bound,
       images: this.#count,
       megapixels: this.#megapixels,
+      referenceMegapixels: this.#referenceMegapixels ?? bound.referenceMegapixels,
     };
     const byTokens = (isOutput: boolean) =>
       prices.some(({ billable, unit }) => unit === "token" && (billable === "output_image") === isOutput);
     return {
       inputByTokens: byTokens(false),
       outputByTokens: byTokens(true),
+      byReportedCost: endpoint.billedBy === "reported_cost",
       mostNanoUsd: mostImagesCanCost(prices, asked),
       priceOf: ({ prompt, imagePrompt = 0, completion }) =>
         imageListPrice(prices, {

@@ -15,7 +15,7 @@ import {
   type ImageAnswer,
   type ImageOutput,
   ProviderError,
-  type TokenUsage,
+  type UpstreamReport,
 } from "../../providers/contract.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import type { AttemptBounds } from "../../providers/routing/attempt.ts";
@@ -48,8 +48,8 @@ export interface Drawing {
   readonly unrecognizedPromptWords: readonly string[];
   /** Everything, the first output included. May be consumed once; throws ProviderError. */
   readonly outputs: AsyncIterator<ImageOutput, undefined>;
-  /** Tokens that the upstream reported, once the outputs have ended. */
-  usage(): TokenUsage | undefined;
+  /** What the upstream reported, once the outputs have ended. */
+  report(): UpstreamReport | undefined;
 }
 
 /** Asks an endpoint. Resolves with its first output in hand; throws ProviderError, also where no image comes. */
@@ -73,7 +73,7 @@ export async function beginDrawing(
     ignoredParameters: plan.ignoredParameters,
     unrecognizedPromptWords: fewShortWords(answer.unrecognizedWords ?? []),
     outputs: new Pushed(first, rest),
-    usage: () => answer.usage(),
+    report: () => answer.report(),
   };
 }
 

@@ -5,7 +5,7 @@ import type { GenerationFrames } from "../../lib/generation/run-generation.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { createLog } from "../../lib/runtime/log.ts";
-import { ProviderError, type ProviderErrorKind, type ReferenceImage } from "../../providers/contract.ts";
+import { ProviderError, type ProviderErrorKind } from "../../providers/contract.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import {
   FakePainter,
@@ -21,10 +21,11 @@ import { imageDependencies, imageRequest } from "../../test/fakes/image-scene.ts
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { type GenerateDependencies, type GenerationFrame, generate } from "./generate.ts";
 import type { ImageRequest } from "./image-request.ts";
+import type { CheckedReference } from "./references/reference-check.ts";
 
 const longMs = 60_000;
 const mebibyte = 1 << 20;
-const reference: ReferenceImage = { bytes: pngBytes(), mediaType: "image/png" };
+const reference: CheckedReference = { bytes: pngBytes(), mediaType: "image/png", width: 8, height: 8 };
 const source = { kind: "data", bytes: reference.bytes } as const;
 
 interface SceneOptions {

@@ -129,9 +129,9 @@ interface Work {
 async function draw(work: Work): Promise<void> {
   const { generation, delivered, record } = work;
   const winner = await begin(work);
-  const { streaming, ignoredParameters, unrecognizedPromptWords, outputs, usage } = winner.value;
+  const { streaming, ignoredParameters, unrecognizedPromptWords, outputs, report } = winner.value;
   delivered.streamed = streaming;
-  record.reportsUsageBy(usage);
+  record.reportsBy(report);
   try {
     const { endpoint } = winner;
     await generation.give({
@@ -149,11 +149,12 @@ async function draw(work: Work): Promise<void> {
   }
 }
 
-async function begin({ request, candidates, generation, dependencies, record }: Work) {
+async function begin({ request, candidates, generation, dependencies, delivered, record }: Work) {
   const { health, clock, limits } = dependencies;
   const { signal } = generation.deadline;
   const startByMs = clock.monotonicMs() + (limits.longestSilenceMs ?? defaultLongestSilenceMs); // 2.
   const references = await loadRequestImages(request, dependencies.loadReferences, signal); // 1.
+  delivered.startsFrom(references);
   return await winningAttempt<ImageEndpoint, Drawing>({
     generation,
     record,

@@ -142,7 +142,7 @@ describe("what an endpoint is asked", () => {
 
   test("is all of the request where it can do all of it", () => {
     const endpoint = imageEndpoint({ passthrough: ["style"], settings: { a: 1 } });
-    const reference = { bytes: new Uint8Array(1), mediaType: "image/png" } as const;
+    const reference = { bytes: new Uint8Array(1), mediaType: "image/png", width: 1, height: 1 } as const;
     const request = imageRequest({
       size: { ...anySize, aspectRatio: "2:1", resolution: "2K" },
       background: "opaque",
@@ -162,6 +162,7 @@ describe("what an endpoint is asked", () => {
         prompt: "A boat.",
         n: 3,
         size: { width: 2896, height: 1448 },
+        shape: { aspectRatio: "2:1", resolution: "2K" },
         quality: "high",
         background: "opaque",
         format: "webp",
@@ -181,7 +182,7 @@ describe("what an endpoint is asked", () => {
   test("has the wishes that it lets through; the others are named", () => {
     const request = imageRequest({ wishes: { moderation: "low", input_fidelity: "high" }, partialImages: 1 });
     const endpoint = imageEndpoint({ passthrough: ["moderation"] });
-    const mask = { bytes: new Uint8Array(2), mediaType: "image/png" } as const;
+    const mask = { bytes: new Uint8Array(2), mediaType: "image/png", width: 1, height: 1 } as const;
     const { call, ignoredParameters } = planCall(endpoint, request, { references: [], mask });
     expect(call).toMatchObject({ options: { moderation: "low" }, mask, partialImages: 1 });
     expect(ignoredParameters).toEqual(["input_fidelity"]);

@@ -2,15 +2,16 @@ import { codePoints } from "../../lib/generation/code-points.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
 import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import { type AskedImages, mostImagesCanCost } from "../../providers/catalog/endpoint-price.ts";
-import type { ImageCapabilities } from "../../providers/catalog/image.ts";
-import type { ImageCall, ImageFormat, ReferenceImage } from "../../providers/contract.ts";
+import type { ImageCapabilities, PixelSize } from "../../providers/catalog/image.ts";
+import { type ImageCall, type ImageFormat, ProviderError } from "../../providers/contract.ts";
 import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
 import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
 import { canTranscode } from "./encode.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { maxImagePixels } from "./references/decode-budget.ts";
-import { offeredRatios, offeredTiers, offersSize, resolveSize, tierOf } from "./size.ts";
+import type { CheckedReference } from "./references/reference-check.ts";
+import { offeredRatios, offeredTiers, offersSize, resolveShape, resolveSize, tierOf } from "./size.ts";
 
 /** What one endpoint would be asked, and what of the request has no effect there. */
 export interface PlannedCall {
@@ -97,17 +98,18 @@ function nativeFormat(
 
 /** The images that a request starts from, in hand. */
 export interface LoadedReferences {
-  readonly references: readonly ReferenceImage[];
-  readonly mask?: ReferenceImage | undefined;
+  readonly references: readonly CheckedReference[];
+  readonly mask?: CheckedReference | undefined;
 }
 
-/** What to ask an endpoint that `candidatesFor` returned. */
+/** What to ask an endpoint that `candidatesFor` returned. Throws ProviderError for a reference that it takes not. */
 export function planCall(
   endpoint: ImageEndpoint,
   request: ImageRequest,
   { references, mask }: LoadedReferences,
 ): PlannedCall {
   const { image } = endpoint;
+  checkReferences(image, mask === undefined ? references : [...references, mask]);
   const native = nativeFormat(image, request) ?? request.format;
   const { options, ignored } = passedThrough(endpoint, request.preferences);
   const wishes = wishesAt(endpoint, request);
@@ -118,6 +120,7 @@ export function planCall(
     prompt: request.prompt,
     n: request.n,
     size: resolveSize(image, request.size),
+    shape: resolveShape(image, request.size),
     quality: image.qualities.some((quality) => quality === request.quality) ? request.quality : "auto",
     background: image.backgrounds.some((known) => known === request.background) ? request.background : "auto",
     format: native,
@@ -137,6 +140,12 @@ export function planCall(
     compression,
     ignoredParameters: [...ignoredBy(image, request, call, compression), ...wishes.ignored, ...ignored],
   };
+}
+
+function checkReferences(image: ImageCapabilities, references: readonly PixelSize[]): void {
+  const most = mostReferenceMegapixels(image);
+  if (references.every((reference) => megapixelsOf(reference) <= most)) return;
+  throw new ProviderError("invalid_request", `A reference has more than ${most} megapixels.`);
 }
 
 /** The wishes that the endpoint lets through, and the names of the others. */
@@ -169,7 +178,12 @@ function isFixed<T>(offered: readonly T[], wished: T | undefined, pixels: unknow
 }
 
 /** Pixels of a megapixel; prices count begun ones. */
-export const megapixel = 1_000_000;
+const megapixel = 1_000_000;
+
+/** Begun megapixels of an image. */
+export function megapixelsOf({ width, height }: PixelSize): number {
+  return Math.ceil((width * height) / megapixel);
+}
 
 /** What a request may use at an endpoint, for the bound of its price. */
 export function askedOf(endpoint: ImageEndpoint, request: ImageRequest): AskedImages {
@@ -181,14 +195,18 @@ export function askedOf(endpoint: ImageEndpoint, request: ImageRequest): AskedIm
     images: request.n,
     megapixels: request.n * Math.ceil(pixels / megapixel),
     references,
-    referenceMegapixels: references * Math.ceil(maxImagePixels / megapixel),
+    referenceMegapixels: references * mostReferenceMegapixels(image),
     textCharacters:
       codePoints(request.prompt) + textCharactersOf(passedThrough(endpoint, request.preferences).options),
-    variants: [
-      ...(request.quality === "auto" ? [] : [request.quality]),
-      ...(size === undefined ? [] : [tierOf(size), `${size.width}x${size.height}`]),
-    ],
+    variant: {
+      ...(request.quality !== "auto" && { quality: request.quality }),
+      ...(size !== undefined && { resolution: tierOf(size), size: `${size.width}x${size.height}` }),
+    },
   };
+}
+
+function mostReferenceMegapixels({ maxReferenceMegapixels }: ImageCapabilities): number {
+  return maxReferenceMegapixels ?? Math.ceil(maxImagePixels / megapixel);
 }
 
 function mostPixels({ sizes }: ImageCapabilities): number {

@@ -14,6 +14,7 @@ import {
   type AspectRatio,
   aspectRatios,
   type ImageCapabilities,
+  type ImageShape,
   type ListedSizes,
   type PixelSize,
   type Resolution,
@@ -159,6 +160,21 @@ export function resolveSize(capabilities: ImageCapabilities, request: SizeReques
   if (pixels !== undefined) return pixels;
   if (aspectRatio === undefined && resolution === undefined && autoSize) return undefined;
   return sizes.kind === "grid" ? fromGrid(sizes, request) : fromList(sizes, request);
+}
+
+/** What a request asks of an endpoint in the words of the interface; undefined where the endpoint decides. */
+export function resolveShape(capabilities: ImageCapabilities, request: SizeRequest): ImageShape | undefined {
+  const size = resolveSize(capabilities, request);
+  if (size === undefined) return undefined;
+  const { sizes } = capabilities;
+  const ratios = sizes.kind === "grid" ? sizes.aspectRatios : aspectRatios;
+  const tiers = sizes.kind === "grid" ? sizes.resolutions : resolutions;
+  const ratio = size.width / size.height;
+  const [nearestTo = "1:1"] = ratios;
+  return {
+    aspectRatio: nearest(ratios, (offered) => distance(ratioOf(offered), ratio)) ?? nearestTo,
+    resolution: nearestTier(tiers, tierOf(size)),
+  };
 }
 
 function fromList({ sizes }: ListedSizes, { aspectRatio, resolution }: SizeRequest): PixelSize | undefined {

@@ -46,7 +46,8 @@ function toProtoSpeechEndpoint({
   passthrough,
   prices,
 }: SpeechEndpoint) {
-  const formats = speech.formats.includes("pcm") ? (["mp3", "pcm"] as const) : speech.formats;
+  const hasSamples = speech.formats.some((format) => format !== "mp3");
+  const formats = hasSamples ? (["mp3", "pcm"] as const) : (["mp3"] as const);
   return {
     endpointId: id,
     providerSlug,

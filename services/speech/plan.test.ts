@@ -179,6 +179,8 @@ describe("the call to an endpoint", () => {
         input: "Hello.",
         voice: "zoe",
         format: "pcm",
+        sampleRateHz: 24_000,
+        channels: 1,
         speed: 1.25,
         options: {},
         settings: { stream: "sse" },

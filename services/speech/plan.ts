@@ -2,7 +2,7 @@ import { codePoints } from "../../lib/generation/code-points.ts";
 import type { Issue } from "../../lib/runtime/domain-error.ts";
 import type { SpeechCapabilities, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { mostSpeechCanCost } from "../../providers/catalog/endpoint-price.ts";
-import type { SpeechCall } from "../../providers/contract.ts";
+import type { AudioFormat, NativeAudioFormat, SpeechCall } from "../../providers/contract.ts";
 import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
 import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
@@ -11,7 +11,7 @@ import type { SpeechRequest } from "./speech-request.ts";
 /** What one endpoint would be asked, and what of the request has no effect there. */
 export interface PlannedCall {
   readonly call: SpeechCall;
-  /** The endpoint gives pcm and the client wants mp3. */
+  /** The endpoint gives samples and the client wants mp3. */
   readonly transcode: boolean;
   /** Parameters without effect, by their REST names. */
   readonly ignoredParameters: readonly string[];
@@ -45,6 +45,7 @@ export function mostCostOf(endpoint: SpeechEndpoint, request: SpeechRequest): bi
   const instructions = endpoint.speech.instructions ? (request.instructions ?? "") : "";
   return mostSpeechCanCost(endpoint.prices, {
     inputCharacters: codePoints(request.input),
+    inputUtf8Bytes: Buffer.byteLength(request.input),
     otherCharacters: codePoints(instructions) + textCharactersOf(options),
   });
 }
@@ -65,7 +66,7 @@ function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issu
       message: `must be at most ${maxInputCharacters} characters for this model`,
     });
   }
-  if (!formats.includes(request.format) && !canTranscode(formats, request.format)) {
+  if (nativeFormat(formats, request.format) === undefined) {
     issues.push({ path: "response_format", message: "is not offered by this model" });
   }
   return issues;
@@ -76,8 +77,12 @@ function voiceOf({ voiceAliases }: SpeechCapabilities, { voice }: SpeechRequest)
   return voice === undefined ? undefined : (voiceAliases?.get(voice) ?? voice);
 }
 
-function canTranscode(formats: readonly string[], wanted: string): boolean {
-  return wanted === "mp3" && formats.includes("pcm");
+/** What to ask an endpoint for: the format itself, or samples, raw or in a file, of which anything can be made. */
+function nativeFormat(
+  formats: readonly NativeAudioFormat[],
+  wanted: AudioFormat,
+): NativeAudioFormat | undefined {
+  return [wanted, "pcm" as const, "wav" as const].find((format) => formats.includes(format));
 }
 
 /** What to ask an endpoint that `candidatesFor` returned. */
@@ -91,17 +96,19 @@ export function planCall(endpoint: SpeechEndpoint, request: SpeechRequest): Plan
   // The parameter stands above the option of the same name.
   if (speech.instructions && request.instructions !== undefined && "instructions" in options)
     ignoredParameters.push(`provider.options.${endpoint.providerSlug}.instructions`);
-  const transcode = !speech.formats.includes(request.format);
+  const format = nativeFormat(speech.formats, request.format) ?? request.format;
   const { speed } = speech;
   const call: SpeechCall = {
     upstreamModel: endpoint.upstreamModel,
     input: request.input,
     ...(speech.instructions && { instructions: request.instructions }),
     voice: voiceOf(speech, request) ?? speech.defaultVoice ?? "",
-    format: transcode ? "pcm" : request.format,
+    format,
+    sampleRateHz: speech.sampleRateHz,
+    channels: speech.channels,
     speed: speed === undefined ? 1 : Math.min(Math.max(request.speed ?? 1, speed.min), speed.max),
     options,
     settings: endpoint.settings,
   };
-  return { call, transcode, ignoredParameters };
+  return { call, transcode: request.format === "mp3" && format !== "mp3", ignoredParameters };
 }

@@ -16,7 +16,7 @@ import {
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { Catalog, SpeechEndpoint } from "../../providers/catalog/catalog.ts";
-import { type AudioFormat, ProviderError, type TokenUsage } from "../../providers/contract.ts";
+import { type AudioFormat, ProviderError, type UpstreamReport } from "../../providers/contract.ts";
 import type { ProviderSet } from "../../providers/registry.ts";
 import type { AttemptBounds } from "../../providers/routing/attempt.ts";
 import { type Candidate, ownKeySlugsOf } from "../../providers/routing/candidate.ts";
@@ -127,8 +127,9 @@ async function speak(speaking: Speaking): Promise<void> {
     clock,
   });
   const { endpoint, value } = winner;
-  const { format, sampleRateHz, channels, ignoredParameters, first, rest, usage } = value;
-  record.reportsUsageBy(usage);
+  const { format, sampleRateHz, channels, ignoredParameters, first, rest, report } = value;
+  record.reportsBy(report);
+  delivered.begins({ endpoint, sampleRateHz, channels });
   try {
     const { id: generationId } = generation;
     await generation.give({
@@ -181,8 +182,8 @@ interface Voice {
   readonly ignoredParameters: readonly string[];
   readonly first: Uint8Array;
   readonly rest: AsyncIterator<Uint8Array>;
-  /** Tokens that the upstream reported, once the audio has ended. */
-  usage(): TokenUsage | undefined;
+  /** What the upstream reported, once the audio has ended. */
+  report(): UpstreamReport | undefined;
 }
 
 async function beginSpeaking(
@@ -199,7 +200,7 @@ async function beginSpeaking(
   const first = await rest.next();
   if (first.done) throw new ProviderError("bad_answer", "the answer has no audio");
   const { sampleRateHz, channels } = answer;
-  const usage = () => answer.usage();
+  const report = () => answer.report();
   return {
     format: request.format,
     sampleRateHz,
@@ -207,6 +208,6 @@ async function beginSpeaking(
     ignoredParameters,
     first: first.value,
     rest,
-    usage,
+    report,
   };
 }

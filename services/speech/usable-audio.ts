@@ -1,8 +1,6 @@
 import type { AudioFormat } from "../../providers/contract.ts";
+import { frameHeaderBytes, readMp3Frame, tagBytes, tagHeaderBytes } from "./mp3-frame.ts";
 
-/** Bytes of an ID3v2 tag's header, and of an MPEG audio frame's. */
-const tagHeaderBytes = 10;
-const frameHeaderBytes = 4;
 const bytesPerSample = 2;
 /** Where a frame's header does not state its length (free format), as much as the longest frame that does has. */
 const longestFrameBytes = 1441;
@@ -58,15 +56,14 @@ export class UsableAudio {
       if (position + frameHeaderBytes > head.length) break;
       if (head[position] === tagStart) {
         if (position + tagHeaderBytes > head.length) break;
-        const end =
-          position + tagHeaderBytes + synchsafe(head.subarray(position + 6, position + tagHeaderBytes));
+        const end = position + tagBytes(head.subarray(position, position + tagHeaderBytes));
         this.#skip = Math.max(0, end - head.length);
         position = Math.min(end, head.length);
         continue;
       }
-      const length = frameLength(head.readUInt32BE(position));
-      if (length !== undefined) {
-        this.#wholeAt = startsAt + position + length;
+      const frame = readMp3Frame(head.readUInt32BE(position));
+      if (frame !== undefined) {
+        this.#wholeAt = startsAt + position + (frame.bytes ?? longestFrameBytes);
         return;
       }
       this.#searchedBytes++;
@@ -90,28 +87,4 @@ function nextCandidate(head: Uint8Array, start: number, end: number): number {
     if (byte === tagStart && head[position + 1] === 0x44 && head[position + 2] === 0x33) return position;
   }
   return Math.max(start, last);
-}
-
-/** A number of 28 bits in four bytes whose highest bits are 0 (ID3v2). */
-function synchsafe(bytes: Uint8Array): number {
-  return bytes.reduce((sum, byte) => sum * 128 + (byte & 127), 0);
-}
-
-const kilobitsMpeg1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
-const kilobitsMpeg2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
-const layerIii = 1;
-const samplesASecond = [44_100, 48_000, 32_000];
-
-/** The length of the layer III frame that a header begins, bytes; undefined when it is no such header. */
-function frameLength(header: number): number | undefined {
-  const version = (header >>> 19) & 3;
-  const sampling = (header >>> 10) & 3;
-  if (header >>> 21 !== 0x7ff || version === 1 || ((header >>> 17) & 3) !== layerIii) return undefined;
-  const isMpeg1 = version === 3;
-  const kilobits = (isMpeg1 ? kilobitsMpeg1 : kilobitsMpeg2)[(header >>> 12) & 15];
-  const samples = samplesASecond[sampling];
-  if (kilobits === undefined || samples === undefined) return undefined;
-  if (kilobits === 0) return longestFrameBytes;
-  const hertz = samples / (isMpeg1 ? 1 : version === 2 ? 2 : 4);
-  return Math.floor(((isMpeg1 ? 144 : 72) * kilobits * 1000) / hertz) + ((header >>> 9) & 1);
 }

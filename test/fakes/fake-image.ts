@@ -11,6 +11,7 @@ import {
   type TokenUsage,
 } from "../../providers/contract.ts";
 import { createProviders, type ProviderSet } from "../../providers/registry.ts";
+import { noResultFetches } from "./no-results.ts";
 
 /** Gives an output, throws, falls silent until it is aborted, or waits for a promise and takes no notice of the abort. */
 export type PainterStep = ImageOutput | Error | "silence" | Promise<unknown>;
@@ -50,7 +51,11 @@ export class FakePainter implements ImageAdapter {
     if (this.#script.sent !== false) context.onSent();
     for (const step of this.#script.before ?? []) await perform(step, context.signal);
     const { usage, unrecognizedWords = [] } = this.#script;
-    return { output: this.#paint(seen), usage: () => (seen.ended ? usage : undefined), unrecognizedWords };
+    return {
+      output: this.#paint(seen),
+      report: () => (seen.ended ? { tokens: usage } : undefined),
+      unrecognizedWords,
+    };
   }
 
   async *#paint(seen: SeenCall): AsyncGenerator<ImageOutput> {
@@ -118,7 +123,7 @@ export function fakeImageProviders(
     create: async () => (painter === undefined ? {} : { image: painter }),
   }));
   const http = { request: () => Promise.reject(new Error("a fake painter makes no requests")) };
-  return createProviders({ environment: {}, http, log: silentLog, manifests });
+  return createProviders({ environment: {}, http, results: noResultFetches, log: silentLog, manifests });
 }
 
 /** What a test changes about an endpoint. */

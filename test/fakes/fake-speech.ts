@@ -9,6 +9,7 @@ import {
   type TokenUsage,
 } from "../../providers/contract.ts";
 import { createProviders, type ProviderSet } from "../../providers/registry.ts";
+import { noResultFetches } from "./no-results.ts";
 
 /**
  * Gives bytes, throws, falls silent until it is aborted, or waits for a promise, taking no notice of the abort, and
@@ -54,11 +55,11 @@ export class FakeSpeaker implements SpeechAdapter {
     for (const step of this.#script.before ?? []) await perform(step, context.signal);
     const { sampleRateHz = 24_000 } = this.#script;
     return {
-      format: call.format,
+      format: call.format === "mp3" ? "mp3" : "pcm",
       sampleRateHz,
       channels: 1,
       audio: this.#speak(heard),
-      usage: () => (heard.ended ? this.#script.usage : undefined),
+      report: () => (heard.ended ? { tokens: this.#script.usage } : undefined),
     };
   }
 
@@ -100,7 +101,7 @@ export function fakeProviders(speakers: Readonly<Record<string, SpeechAdapter | 
     create: async () => (speech === undefined ? {} : { speech }),
   }));
   const http = { request: () => Promise.reject(new Error("a fake speaker makes no requests")) };
-  return createProviders({ environment: {}, http, log: silentLog, manifests });
+  return createProviders({ environment: {}, http, results: noResultFetches, log: silentLog, manifests });
 }
 
 /** What a test changes about an endpoint. */

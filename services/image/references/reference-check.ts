@@ -1,5 +1,6 @@
 import sharp from "sharp";
 import { mediaTypes, sniffImageType } from "../../../lib/http/image-type.ts";
+import type { PixelSize } from "../../../providers/catalog/image.ts";
 import type { ReferenceImage } from "../../../providers/contract.ts";
 import { type DecodeRoom, maxDecodedBytes, maxImagePixels } from "./decode-budget.ts";
 import { HeaderProblem, type ImageHeader } from "./image-header.ts";
@@ -15,8 +16,11 @@ const maxSide = 65_535;
 /** Longest that one image may be decoded, seconds. */
 const timeoutSeconds = 20;
 
+/** A reference and its sides in pixels, as its header has them. */
+export interface CheckedReference extends ReferenceImage, PixelSize {}
+
 /** A reference that may be decoded. */
-export interface DecodableReference extends ReferenceImage {
+export interface DecodableReference extends CheckedReference {
   readonly header: ImageHeader;
 }
 
@@ -29,7 +33,8 @@ export function readReference(bytes: Uint8Array): DecodableReference {
   if (type !== "png" && type !== "jpeg" && type !== "webp") {
     throw new ReferenceProblem("is not a PNG, JPEG or WebP image");
   }
-  return { bytes, mediaType: mediaTypes[type], header: readHeader(bytes) };
+  const header = readHeader(bytes);
+  return { bytes, mediaType: mediaTypes[type], width: header.width, height: header.height, header };
 }
 
 /**

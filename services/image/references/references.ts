@@ -21,9 +21,9 @@ import { parseFetchUrl } from "../../../lib/http/url-guard.ts";
 import type { ByteBudget, ByteShare } from "../../../lib/limits/byte-budget.ts";
 import type { CallLife } from "../../../lib/rpc/call-life.ts";
 import { DomainError, type Issue } from "../../../lib/runtime/domain-error.ts";
-import type { ReferenceImage } from "../../../providers/contract.ts";
 import type { DecodeRoom } from "./decode-budget.ts";
 import {
+  type CheckedReference,
   type DecodableReference,
   decodeReference,
   ReferenceProblem,
@@ -98,7 +98,7 @@ export async function loadReferences(
   holder: ReferenceHolder,
   dependencies: ReferenceDependencies,
   signal: AbortSignal,
-): Promise<ReferenceImage[]> {
+): Promise<CheckedReference[]> {
   refuse(findFaults(sources)); // 1.
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
@@ -216,7 +216,7 @@ async function checkAll(
   room: DecodeRoom,
   ended: AbortSignal,
   onWork: (work: Promise<void>) => void,
-): Promise<ReferenceImage[]> {
+): Promise<CheckedReference[]> {
   const found: { readonly path: string; readonly reference: DecodableReference }[] = [];
   for (const { path, bytes } of contents) {
     found.push({ path, reference: refusing(path, () => readReference(bytes)) });
@@ -230,7 +230,8 @@ async function checkAll(
         // 4.
         throw asRefusal(path, thrown);
       });
-      return { bytes: reference.bytes, mediaType: reference.mediaType };
+      const { bytes, mediaType, width, height } = reference;
+      return { bytes, mediaType, width, height };
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
-import type { ReferenceImage } from "../../../providers/contract.ts";
+import type { CheckedReference } from "./reference-check.ts";
 import type { ReferenceSource } from "./references.ts";
 import { type LoadReferences, loadRequestImages } from "./request-images.ts";
 
@@ -10,12 +10,12 @@ const { signal } = new AbortController();
 
 /** Bytes of an odd number are a PNG, others a WebP; none are refused. */
 const load: LoadReferences = async (sources) =>
-  sources.map(({ path, source }): ReferenceImage => {
+  sources.map(({ path, source }): CheckedReference => {
     const bytes = source.kind === "data" ? source.bytes : new Uint8Array();
     if (bytes.length === 0) {
       throw DomainError.invalid([{ path, message: "is empty" }], ErrorReason.REFERENCE_REFUSED);
     }
-    return { bytes, mediaType: bytes.length % 2 === 1 ? "image/png" : "image/webp" };
+    return { bytes, mediaType: bytes.length % 2 === 1 ? "image/png" : "image/webp", width: 1, height: 1 };
   });
 
 test("references and their mask are brought in", async () => {

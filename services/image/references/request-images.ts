@@ -1,15 +1,15 @@
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
-import type { ReferenceImage } from "../../../providers/contract.ts";
 import type { ImageRequest } from "../image-request.ts";
 import type { LoadedReferences } from "../plan.ts";
+import type { CheckedReference } from "./reference-check.ts";
 import type { NamedSource } from "./references.ts";
 
 /** Fetches and checks images to start from. Throws DomainError whose issues name them by their paths. */
 export type LoadReferences = (
   sources: readonly NamedSource[],
   signal: AbortSignal,
-) => Promise<readonly ReferenceImage[]>;
+) => Promise<readonly CheckedReference[]>;
 
 /**
  * Brings in the references of a request and their mask at once, so that no request holds room for the one while it waits

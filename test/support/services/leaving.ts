@@ -17,6 +17,7 @@ import { createProviders } from "../../../providers/registry.ts";
 import { createImageService } from "../../../services/image/image-service.ts";
 import { createSpeechService } from "../../../services/speech/speech-service.ts";
 import { FakePaidRequests } from "../../fakes/fake-paid-requests.ts";
+import { noResultFetches } from "../../fakes/no-results.ts";
 import { unlimited } from "../../fakes/unlimited.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
 import { openAiEnv } from "../processes/standalone.ts";
@@ -91,11 +92,11 @@ async function serveBoth(
   onCall: (signal: AbortSignal) => void,
 ) {
   const http = createOutboundHttp();
-  const providers = createProviders({ environment: openAiEnv(upstream), http, log: silentLog });
+  const environment = openAiEnv(upstream);
+  const providers = createProviders({ environment, http, results: noResultFetches, log: silentLog });
   const fetchReference = createGuardedFetch({ guard: createAddressGuard({ allowedCidrs: [] }) });
-  const directories = [builtInCatalogDirectory];
   const both = {
-    catalog: await loadCatalog({ directories, providerSlugs: providers.slugs }),
+    catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,
     paid,
     limiter: {

@@ -10,6 +10,7 @@ import { builtInCatalogDirectory, loadCatalog } from "../../../providers/catalog
 import { createProviders } from "../../../providers/registry.ts";
 import type { RunnableSpeechService, SpeechServiceOptions } from "../../../services/speech/speech-service.ts";
 import { FakePaidRequests } from "../../fakes/fake-paid-requests.ts";
+import { noResultFetches } from "../../fakes/no-results.ts";
 import { unlimited } from "../../fakes/unlimited.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
 
@@ -64,7 +65,7 @@ export async function withVendor<S extends DescService>(
   const destination = { write: (line: string) => void logged.push(line) };
   const log = createLog({ name: "test", level: "trace", destination });
   const environment = isOn ? { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstream.baseUrl } : {};
-  const providers = createProviders({ environment, http, log });
+  const providers = createProviders({ environment, http, results: noResultFetches, log });
   const service = start({
     catalog: await loadCatalog({ directories: [builtInCatalogDirectory], providerSlugs: providers.slugs }),
     providers,

@@ -1,13 +1,17 @@
 import { OutboundHttpError } from "../../lib/http/outbound-error.ts";
 import { readBodyText } from "../../lib/http/read-body.ts";
 import { parseRetryAfterMs } from "../../lib/http/retry-after.ts";
-import { ProviderError, type ProviderErrorKind, type ProviderHttpResponse } from "../contract.ts";
+import { ProviderError, type ProviderErrorKind } from "../contract.ts";
+import type { ProviderHttpResponse } from "../provider-http.ts";
 
 const errorBodyLimits = { maxBytes: 64 * 1024, timeoutMs: 2_000 };
 const causeCharacters = 1_000;
 
-/** Meanings of `error.code` and `error.type` that say more than the status. */
-const kindByCode: ReadonlyMap<string, ProviderErrorKind> = new Map([
+/** What the words of an error's code, type or status mean, in lower case; they say more than the HTTP status. */
+export type ErrorMeanings = ReadonlyMap<string, ProviderErrorKind>;
+
+/** Words that mean the same wherever they are used. */
+const usualMeanings: ErrorMeanings = new Map([
   ["content_policy_violation", "content_policy"],
   ["moderation_blocked", "content_policy"],
   ["content_filter", "content_policy"],
@@ -19,8 +23,8 @@ const kindByCode: ReadonlyMap<string, ProviderErrorKind> = new Map([
   ["rate_limit_exceeded", "overloaded"],
 ]);
 
-/** Meanings of `error.type` where there is no status to go by. */
-const kindByTypeInStream: ReadonlyMap<string, ProviderErrorKind> = new Map([
+/** Meanings where there is no status to go by. */
+const meaningsInStream: ErrorMeanings = new Map([
   ["invalid_request_error", "invalid_request"],
   ["image_generation_user_error", "invalid_request"],
   ["authentication_error", "credentials"],
@@ -62,16 +66,17 @@ const meaningByTransport: Readonly<
   protocol: unreadable,
 };
 
-/** Reads an answer whose status is not 200 (at most 64 KiB, 2 s) and translates it. */
+/** Reads an answer whose status says that it failed (at most 64 KiB, 2 s) and translates it. */
 export async function errorFromAnswer(
   response: ProviderHttpResponse,
   nowMs: number,
   secrets: Secrets,
+  meanings?: ErrorMeanings,
 ): Promise<ProviderError> {
   const { status } = response;
   const details = parseErrorBody(await readBodyText(response, errorBodyLimits));
   const retryAfterMs = parseRetryAfterMs(response.headers, nowMs);
-  const kind = kindByCode.get(details.code) ?? kindByCode.get(details.type) ?? kindByStatus(status);
+  const kind = meaningOf(details, meanings, usualMeanings) ?? kindByStatus(status);
   return new ProviderError(kind, `The upstream answered with status ${status}.`, {
     status,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -79,17 +84,30 @@ export async function errorFromAnswer(
   });
 }
 
-/** Translates an error that came as an event of a stream that had begun. */
-export function errorFromEvent(event: Readonly<Record<string, unknown>>, secrets: Secrets): ProviderError {
+/** Translates an error that came as an event of a stream that had begun, or in an answer that claims success. */
+export function errorFromEvent(
+  event: Readonly<Record<string, unknown>>,
+  secrets: Secrets,
+  meanings?: ErrorMeanings,
+): ProviderError {
   const details = errorDetails(event);
-  const kind =
-    kindByCode.get(details.code) ??
-    kindByCode.get(details.type) ??
-    kindByTypeInStream.get(details.type) ??
-    "upstream";
+  const kind = meaningOf(details, meanings, usualMeanings, meaningsInStream) ?? "upstream";
   return new ProviderError(kind, "The upstream reported an error in its stream.", {
     cause: describe(details, secrets),
   });
+}
+
+function meaningOf(
+  { names }: ErrorDetails,
+  ...tables: readonly (ErrorMeanings | undefined)[]
+): ProviderErrorKind | undefined {
+  for (const table of tables) {
+    for (const name of names) {
+      const kind = table?.get(name.toLowerCase());
+      if (kind !== undefined) return kind;
+    }
+  }
+  return undefined;
 }
 
 function kindByStatus(status: number): ProviderErrorKind {
@@ -101,46 +119,47 @@ function kindByStatus(status: number): ProviderErrorKind {
 }
 
 interface ErrorDetails {
-  code: string;
-  type: string;
-  text: string;
+  /** Codes, types and states by whatever name, the most general last. */
+  readonly names: readonly string[];
+  readonly text: string;
 }
 
 function parseErrorBody(body: string): ErrorDetails {
   try {
     const parsed: unknown = JSON.parse(body);
-    if (isRecord(parsed)) return errorDetails(parsed);
+    // Google's streams wrap their error in a list.
+    const [error] = Array.isArray(parsed) ? parsed.filter(isRecord) : [parsed];
+    if (isRecord(error)) return errorDetails(error);
   } catch {
     // Not JSON: a proxy's page, or cut off.
   }
-  return { code: "", type: "", text: body };
+  return { names: [], text: body };
 }
 
-/** The error object, bare or under `error`; a list of faults (`detail`) is given by place and message. */
+const nameFields = ["code", "error_code", "err_code", "reason", "status", "type", "category", "name"];
+const textFields = ["message", "err_msg", "msg", "title", "detail", "error"];
+
+/** The error object, bare or under `error` or `detail`; a list of faults (`detail`) is given by place and message. */
 function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
-  const error = isRecord(body.error) ? body.error : body;
+  const error = [body.error, body.detail].find(isRecord) ?? body;
   const faults = Array.isArray(body.detail) ? body.detail.filter(isRecord) : [];
   const text =
     faults.length > 0
       ? faults.map((fault) => `${JSON.stringify(fault.loc)} ${String(fault.msg)}`).join("; ")
-      : firstString(error.message, body.error, body.detail, body.message);
-  return { code: firstString(error.code), type: firstString(error.type), text };
+      : (stringsOf(error, textFields)[0] ?? stringsOf(body, textFields)[0] ?? "");
+  return { names: stringsOf(error, nameFields), text };
 }
 
-function describe(details: ErrorDetails, secrets: Secrets): string {
-  let text = details.text;
+function stringsOf(object: Readonly<Record<string, unknown>>, fields: readonly string[]): readonly string[] {
+  return fields.map((field) => object[field]).filter((value) => typeof value === "string");
+}
+
+function describe({ names, text }: ErrorDetails, secrets: Secrets): string {
+  let shown = `${names.length === 0 ? "" : `${names.join("/")}: `}${text}`;
   for (const secret of secrets) {
-    if (secret !== "") text = text.replaceAll(secret, "[removed]");
+    if (secret !== "") shown = shown.replaceAll(secret, "[removed]");
   }
-  const names = [details.type, details.code].filter((name) => name !== "").join("/");
-  return `${names === "" ? "" : `${names}: `}${text}`.slice(0, causeCharacters);
-}
-
-function firstString(...values: unknown[]): string {
-  for (const value of values) {
-    if (typeof value === "string") return value;
-  }
-  return "";
+  return shown.slice(0, causeCharacters);
 }
 
 /** Whether a value is a JSON object. */

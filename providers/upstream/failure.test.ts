@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { OutboundHttpError } from "../../lib/http/outbound-error.ts";
-import { ProviderError, type ProviderErrorKind, type ProviderHttpResponse } from "../contract.ts";
-import { errorFromAnswer, errorFromEvent, errorFromTransport } from "./error.ts";
+import { ProviderError, type ProviderErrorKind } from "../contract.ts";
+import type { ProviderHttpResponse } from "../provider-http.ts";
+import { errorFromAnswer, errorFromEvent, errorFromTransport } from "./failure.ts";
 
 function answer(status: number, body: unknown, headers: Record<string, string> = {}): ProviderHttpResponse {
   async function* bytes() {
@@ -44,7 +45,7 @@ describe("an answer with an error", () => {
   });
 
   test.for<[string, unknown, string]>([
-    ["OpenAI's", { error: { message: "No.", type: "t", code: "c" } }, "t/c: No."],
+    ["OpenAI's", { error: { message: "No.", type: "t", code: "c" } }, "c/t: No."],
     ["a bare object", { message: "No.", code: 7 }, "No."],
     ["a text under error", { error: "No." }, "No."],
     ["a text under detail", { detail: "No." }, "No."],

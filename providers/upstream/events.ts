@@ -1,0 +1,32 @@
+import { decodeServerSentEvents } from "../../lib/http/sse-decode.ts";
+import { ProviderError } from "../contract.ts";
+import { parseJsonObject } from "./send.ts";
+
+/** Longest event or line, characters. */
+const maxEventCharacters = 16 * 1024 * 1024;
+
+/** The objects of a server-sent stream as they come; the bare word [DONE] that many close with is none of them. */
+export async function* jsonEvents(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Readonly<Record<string, unknown>>, undefined> {
+  for await (const { data, type } of decodeServerSentEvents(body, maxEventCharacters)) {
+    if (data.trim() === "[DONE]") continue;
+    yield { type, ...parseJsonObject(data) };
+  }
+}
+
+/** The objects of a stream with one on each line, as they come. Throws ProviderError for a line that is none. */
+export async function* jsonLines(
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Readonly<Record<string, unknown>>, undefined> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of body) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > maxEventCharacters)
+      throw new ProviderError("bad_answer", "The upstream's line is too long.");
+    yield* lines.filter((line) => line.trim() !== "").map(parseJsonObject);
+  }
+  if (rest.trim() !== "") yield parseJsonObject(rest);
+}

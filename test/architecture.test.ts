@@ -59,9 +59,10 @@ const packageImporters: PackageImporters = {
   piscina: ["providers/local/"],
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   standardwebhooks: ["services/destination/types/webhook/"],
-  typebox: ["gateway/", "providers/catalog/schema.ts"],
+  typebox: ["gateway/", "providers/catalog/"],
   undici: ["lib/http/"],
   "wasm-media-encoders": ["services/speech/"],
+  uuid: ["providers/catalog/schema.ts"],
   yaml: ["providers/catalog/schema.ts"],
 };
 

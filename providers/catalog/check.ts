@@ -3,6 +3,7 @@ import { checkImage, checkImagePrices, type Report } from "./image-check.ts";
 import {
   type CatalogFile,
   type EndpointEntry,
+  endpointId,
   type ModelEntry,
   type PriceEntry,
   type SpeechEntry,
@@ -16,7 +17,11 @@ export interface ReadCatalogFile {
 }
 
 /** Billables that nobody can count before the upstream has answered. */
-const countedAfterwards: ReadonlySet<string> = new Set(["input_text_token", "output_audio_token"]);
+const countedAfterwards: ReadonlySet<string> = new Set([
+  "input_text_token",
+  "output_audio_token",
+  "output_audio_second",
+]);
 
 /**
  * What is wrong between the files of a catalogue and within an entry beyond its shape, each
@@ -25,6 +30,8 @@ const countedAfterwards: ReadonlySet<string> = new Set(["input_text_token", "out
 export function catalogFaults(
   files: readonly ReadCatalogFile[],
   providerSlugs: ReadonlySet<string>,
+  /** Where the prices of an endpoint stand, `<file>: <path in the file>`, if not with it. */
+  pricesAt: ReadonlyMap<EndpointEntry, string> = new Map(),
 ): readonly string[] {
   const models = new Map<string, ModelEntry>();
   const faults: string[] = [];
@@ -38,9 +45,15 @@ export function catalogFaults(
     for (const [index, endpoint] of (content.endpoints ?? []).entries()) {
       const report = (at: string, fault: string) =>
         faults.push(`${path}: endpoints.${index}.${at}: ${fault}`);
-      if (endpointIds.has(endpoint.id)) report("id", `${endpoint.id} is another endpoint's too`);
-      endpointIds.add(endpoint.id);
+      const id = endpointId(content.provider.slug, endpoint);
+      if (endpointIds.has(id)) report("id", `${id} is another endpoint's too`);
+      endpointIds.add(id);
       checkEndpoint(endpoint, models.get(endpoint.model), report);
+      const elsewhere = pricesAt.get(endpoint);
+      checkPrices(
+        endpoint,
+        elsewhere === undefined ? report : (at, fault) => faults.push(`${elsewhere}.${at}: ${fault}`),
+      );
     }
   }
   return [...faults, ...modelsWithoutEndpoint(files)];
@@ -76,8 +89,13 @@ function checkEndpoint(endpoint: EndpointEntry, model: ModelEntry | undefined, r
   for (const [index, key] of (endpoint.passthrough ?? []).entries()) {
     if (!mayPassThrough(key)) report(`passthrough.${index}`, `${key} may not be left to callers`);
   }
-  if (endpoint.image !== undefined) checkImagePrices(endpoint.prices, endpoint.image, report);
-  else checkSpeechPrices(endpoint.prices, report);
+}
+
+function checkPrices({ image, prices, billed_by }: EndpointEntry, report: Report): void {
+  if (prices === undefined) {
+    if (billed_by !== undefined) report("prices", "are missing: they bound what the vendor reports");
+  } else if (image !== undefined) checkImagePrices(prices, image, report);
+  else checkSpeechPrices(prices, report);
 }
 
 function checkMedium(endpoint: EndpointEntry, { id, medium }: ModelEntry, report: Report): void {
@@ -114,6 +132,9 @@ function checkSpeechPrices(prices: readonly PriceEntry[], report: Report): void 
     seen.add(billable);
     if (countedAfterwards.has(billable) && most === undefined) {
       report(at, `most_per_input_character is missing: ${billable} is counted only afterwards`);
+    }
+    if (billable !== "output_audio_second" && !Number.isInteger(most ?? 1)) {
+      report(at, "most_per_input_character is a whole number, but for seconds");
     }
     if (!countedAfterwards.has(billable) && most !== undefined) {
       report(at, `most_per_input_character has no meaning for ${billable}`);

@@ -49,8 +49,9 @@ export function checkImagePrices(prices: readonly PriceEntry[], image: ImageEntr
     const line = [billable, unit, variant].join(" ");
     if (seen.has(line)) report(at, `${billable} has a price already`);
     seen.add(line);
-    if (variant !== undefined && !variants.has(variant)) {
-      report(`${at}.variant`, `${variant} is no quality, tier or size of this endpoint`);
+    for (const word of variant?.split(" ") ?? []) {
+      if (!variants.has(word))
+        report(`${at}.variant`, `${word} is no quality, tier or size of this endpoint`);
     }
   }
   if (!prices.some(({ billable }) => billable === "output_image")) {
@@ -68,6 +69,9 @@ function checkImageLine(at: string, price: PriceEntry, report: Report): void {
     report(at, "most_tokens_each is missing: tokens are counted only afterwards");
   }
   if (unit !== "token" && most !== undefined) report(at, "most_tokens_each has a meaning for tokens only");
+  if (billable !== "output_image" && unit === "first_megapixel") {
+    report(at, "first megapixels are those of images that come out");
+  }
   if (billable === "input_text" && unit !== "token") report(at, "text is billed by the token");
   if (most_per_input_character !== undefined) {
     report(at, "most_per_input_character has no meaning for images");

@@ -184,7 +184,6 @@ describe("an image entry is refused for", () => {
     ["a mask without references", { image: { ...bare, mask: true } }, "image.mask: needs max_references"],
     ["17 references", drawn({ max_references: 17 }), "image.max_references: must be <= 16"],
     ["an unknown field", drawn({ colour: "red" }), "image: unknown field colour"],
-    ["no price", { prices: undefined }, "prices is missing"],
     [
       "no price for what comes out",
       { prices: [{ ...tokens, billable: "input_text" }] },

@@ -1,12 +1,14 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { v5 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { ConfigError } from "../../lib/runtime/config.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
 import { builtInProviders } from "../manifests.ts";
 import { builtInCatalogDirectory, loadCatalog } from "./load.ts";
+import { parseCatalogFile } from "./schema.ts";
 
 let root: string;
 let made = 0;
@@ -126,10 +128,86 @@ test("an entry becomes a model and its endpoint", async () => {
             instructions: false,
           },
           cancel: undefined,
+          billedBy: undefined,
         },
       ],
     },
   ]);
+});
+
+test("an endpoint without an id has one made of its provider and model, the same for good", async () => {
+  const { id: _, ...nameless } = endpoint;
+  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [nameless] } });
+  expect(catalog.speechModel("acme/one")?.endpoints[0]?.id).toBe(
+    v5("acme acme/one", "6f0ff2e8-5a4b-4f5e-9c4c-3ad2c2b0e6a1"),
+  );
+  const twice = load({ "acme.yaml": { ...acme, endpoints: [nameless, nameless] } });
+  await expect(twice).rejects.toThrow("is another endpoint's too");
+});
+
+test("a price by the second may say a part of one for each character", async () => {
+  const seconds = { billable: "output_audio_second", usd_per_million: "167", most_per_input_character: 0.12 };
+  const catalog = await load({ "acme.yaml": { ...acme, endpoints: [{ ...endpoint, prices: [seconds] }] } });
+  const [price] = catalog.speechModel("acme/one")?.endpoints[0]?.prices ?? [];
+  expect(price).toMatchObject({ billable: "output_audio_second", mostPerInputCharacter: 120n });
+});
+
+describe("a prices file", () => {
+  const { prices: _, ...unpriced } = endpoint;
+  const free = [{ billable: "input_character", usd_per_million: "0" }];
+  const priceOf = async (files: Readonly<Record<string, unknown>>) =>
+    (await load(files)).speechModel("acme/one")?.endpoints[0]?.prices[0]?.nanoUsdPerMillion;
+
+  test("is what makes an endpoint without a price serve", async () => {
+    const files = { "acme.yaml": { ...acme, endpoints: [unpriced] } };
+    expect((await load(files)).speechModel("acme/one")).toBeUndefined();
+    const prices = [{ endpoint: uuid(1), prices: endpoint.prices }];
+    expect(await priceOf({ ...files, "prices.yaml": { prices } })).toBe(15_000_000_000n);
+  });
+
+  test("stands above the catalogue's own, 0 too, by endpoint or by provider and model", async () => {
+    for (const name of [{ endpoint: uuid(1) }, { provider: "acme", model: "acme/one" }]) {
+      const prices = [{ ...name, prices: free }];
+      expect(await priceOf({ "acme.yaml": acme, "prices.yaml": { prices } })).toBe(0n);
+    }
+  });
+
+  test("lies in another directory than the catalogue", async () => {
+    const prices = [{ endpoint: uuid(1), prices: free }];
+    const own = await directoryOf({ "prices.yaml": { prices } });
+    const directories = [await directoryOf({ "acme.yaml": acme }), own];
+    const catalog = await loadCatalog({ directories, providerSlugs: ["acme"] });
+    expect(catalog.speechModel("acme/one")?.endpoints[0]?.prices).toMatchObject([{ nanoUsdPerMillion: 0n }]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["an endpoint that nobody has", [{ endpoint: uuid(7), prices: free }], "prices.0: no file has such"],
+    [
+      "a model that the provider has not",
+      [{ provider: "acme", model: "acme/two", prices: free }],
+      "prices.0: no file",
+    ],
+    ["no prices", [{ endpoint: uuid(1), prices: [] }], "prices.yaml: prices.0"],
+    [
+      "a price that has no meaning there",
+      [{ endpoint: uuid(1), prices: [{ billable: "output_image", unit: "image", usd_per_million: "1" }] }],
+      "prices.yaml: prices.0.prices.0.billable: output_image has no meaning for speech",
+    ],
+  ])("of %s is refused", async (__, prices, fault) => {
+    const loaded = load({ "acme.yaml": acme, "prices.yaml": { prices } });
+    await expect(loaded).rejects.toThrow(fault);
+    await expect(loaded).rejects.toBeInstanceOf(ConfigError);
+  });
+});
+
+test("the prices that come along have a source with its date, and none is 0", async () => {
+  for (const { slug } of builtInProviders.filter((manifest) => manifest.slug !== "local")) {
+    const { file } = parseCatalogFile(await readFile(join(builtInCatalogDirectory, `${slug}.yaml`), "utf8"));
+    for (const { model: id, prices, price_source } of file?.endpoints ?? []) {
+      if (prices !== undefined) expect(price_source, id).toBeDefined();
+      expect(prices?.every(({ usd_per_million }) => Number(usd_per_million) > 0) ?? true, id).toBe(true);
+    }
+  }
 });
 
 test("an entry may say that its vendor bills no cancelled work, and that it takes instructions", async () => {
@@ -202,7 +280,6 @@ describe("is refused, with file and path in one line:", () => {
     ["a key written twice", "provider: {slug: acme, slug: acme}", "Map keys must be unique"],
     ["an unknown field", { ...acme, extra: 1 }, "the file: unknown field extra"],
     ["an unknown field deep down", spoken({ colour: "red" }), "endpoints.0.speech: unknown field colour"],
-    ["no price", without("prices"), "endpoints.0: prices is missing"],
     ["an empty price list", changed({ prices: [] }), "endpoints.0.prices: must not have fewer than 1"],
     [
       "a price that is a number",

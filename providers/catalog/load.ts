@@ -15,9 +15,11 @@ import {
 } from "./catalog.ts";
 import { catalogFaults, type ReadCatalogFile } from "./check.ts";
 import { toImage, toImagePrice } from "./image-load.ts";
+import { parsePricesFile, pricesFileName, type SetPrices, withPrices } from "./prices-file.ts";
 import {
   type CatalogFile,
   type EndpointEntry,
+  endpointId,
   type ModelEntry,
   type PriceEntry,
   parseCatalogFile,
@@ -45,17 +47,37 @@ export async function loadCatalog({ directories, providerSlugs }: CatalogSources
   for (const directory of directories) {
     for (const name of await yamlFiles(directory)) paths.set(name, join(directory, name));
   }
+  const pricesPath = paths.get(pricesFileName);
+  paths.delete(pricesFileName);
+  const read = await readFiles([...paths.keys()].sort().map((name) => paths.get(name) ?? name));
+  const { files, set } =
+    pricesPath === undefined ? { files: read, set: [] } : await setPrices(read, pricesPath);
+  refuse(catalogFaults(files, new Set(providerSlugs), new Map(set)));
+  return toCatalog(files.map(({ content }) => content));
+}
+
+async function readFiles(paths: readonly string[]): Promise<readonly ReadCatalogFile[]> {
   const files: ReadCatalogFile[] = [];
   const faults: string[] = [];
-  for (const name of [...paths.keys()].sort()) {
-    const path = paths.get(name) ?? name;
+  for (const path of paths) {
     const parsed = parseCatalogFile(await readText(path));
     if (parsed.file === undefined) faults.push(...parsed.faults.map((fault) => `${path}: ${fault}`));
     else files.push({ path, content: parsed.file });
   }
   refuse(faults);
-  refuse(catalogFaults(files, new Set(providerSlugs)));
-  return toCatalog(files.map(({ content }) => content));
+  return files;
+}
+
+/** The files with the operator's prices in place of theirs, and where each of these stands. */
+async function setPrices(files: readonly ReadCatalogFile[], path: string) {
+  const parsed = parsePricesFile(await readText(path));
+  const contents = files.map(({ content }) => content);
+  const priced = withPrices(contents, parsed.file ?? { prices: [] });
+  refuse([...(parsed.faults ?? []), ...priced.faults].map((fault) => `${path}: ${fault}`));
+  return {
+    files: files.map((file, index) => ({ ...file, content: priced.files[index] ?? file.content })),
+    set: priced.set.map(({ endpoint, at }: SetPrices) => [endpoint, `${path}: ${at}`] as const),
+  };
 }
 
 const faultsNamed = 5;
@@ -102,14 +124,14 @@ function toCatalog(files: readonly CatalogFile[]): Catalog {
       if (model === undefined) continue;
       const endpoint = toEndpoint(entry, model, file.provider);
       const isOwn = declared.has(model.id);
+      const { prices } = entry;
+      // Without a price nothing can be held for it, so it serves nobody.
+      if (prices === undefined) continue;
       if (entry.speech !== undefined) {
-        speech.add({ ...endpoint, speech: toSpeech(entry.speech), prices: entry.prices.map(toPrice) }, isOwn);
+        speech.add({ ...endpoint, speech: toSpeech(entry.speech), prices: prices.map(toPrice) }, isOwn);
       }
       if (entry.image !== undefined) {
-        image.add(
-          { ...endpoint, image: toImage(entry.image), prices: entry.prices.map(toImagePrice) },
-          isOwn,
-        );
+        image.add({ ...endpoint, image: toImage(entry.image), prices: prices.map(toImagePrice) }, isOwn);
       }
     }
   }
@@ -135,7 +157,7 @@ function toModel({ created, ...model }: ModelEntry): Model {
 
 function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFile["provider"]): Endpoint {
   return {
-    id: entry.id,
+    id: endpointId(provider.slug, entry),
     model: model.id,
     permaslug: model.permaslug,
     providerSlug: provider.slug,
@@ -144,6 +166,7 @@ function toEndpoint(entry: EndpointEntry, model: ModelEntry, provider: CatalogFi
     passthrough: entry.passthrough ?? [],
     settings: entry.settings ?? {},
     cancel: entry.cancel,
+    billedBy: entry.billed_by,
   };
 }
 
@@ -152,7 +175,10 @@ function toPrice({ billable, usd_per_million, most_per_input_character: most }: 
     // The check has let no other pass.
     billable: billable as SpeechBillable,
     nanoUsdPerMillion: parseUsd(usd_per_million),
-    mostPerInputCharacter: most === undefined ? undefined : BigInt(most),
+    mostPerInputCharacter:
+      most === undefined
+        ? undefined
+        : BigInt(Math.ceil(billable === "output_audio_second" ? most * 1000 : most)),
   };
 }
 

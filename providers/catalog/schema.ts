@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { v5 } from "uuid";
 import { parseDocument } from "yaml";
 import { aspectRatios, imageBillables, imageUnits, resolutions } from "./image.ts";
 
@@ -34,6 +35,9 @@ const PriceSchema = Type.Object(
   },
   strict,
 );
+
+/** A price list as it is written. */
+export const PricesSchema = Type.Array(PriceSchema, { minItems: 1, maxItems: maxPrices });
 
 /** What is known of a voice; its bare id where that is all. */
 const VoiceSchema = Type.Union([
@@ -127,15 +131,25 @@ const ModelSchema = Type.Object(
   strict,
 );
 
+/** A UUID as it is written. */
+export const uuidText = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
+
 const EndpointSchema = Type.Object(
   {
-    id: Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }),
+    id: Type.Optional(uuidText),
     model: modelId,
     upstream_model: text(200),
     speech: Type.Optional(SpeechSchema),
     image: Type.Optional(ImageSchema),
     passthrough: Type.Optional(Type.Array(text(100), { maxItems: 100, ...unique })),
-    prices: Type.Array(PriceSchema, { minItems: 1, maxItems: maxPrices }),
+    prices: Type.Optional(PricesSchema),
+    price_source: Type.Optional(
+      Type.Object(
+        { page: text(500), date: Type.String({ pattern: "^20[0-9]{2}-[0-9]{2}-[0-9]{2}$" }) },
+        strict,
+      ),
+    ),
+    billed_by: Type.Optional(Type.Literal("reported_cost")),
     settings: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     cancel: Type.Optional(Type.Literal("free")),
   },
@@ -165,21 +179,40 @@ export type ImageEntry = Type.Static<typeof ImageSchema>;
 export type PriceEntry = Type.Static<typeof PriceSchema>;
 
 const validator = Compile(CatalogFileSchema);
-type SchemaError = ReturnType<typeof validator.Errors>[number];
+
+/** Makes an endpoint's id of its provider and model, for good. */
+const endpointNamespace = "6f0ff2e8-5a4b-4f5e-9c4c-3ad2c2b0e6a1";
+
+/** The id of an endpoint: its own, or where it has none a UUIDv5 of its provider's slug and its model. */
+export function endpointId(providerSlug: string, { id, model }: Pick<EndpointEntry, "id" | "model">): string {
+  return id ?? v5(`${providerSlug} ${model}`, endpointNamespace);
+}
 
 /** What reading one file gave: its content, or what is wrong with it, each `<path in the file>: <fault>`. */
-export type ParsedCatalogFile =
-  | { readonly file: CatalogFile; readonly faults?: undefined }
+export type ParsedFile<T> =
+  | { readonly file: T; readonly faults?: undefined }
   | { readonly file?: undefined; readonly faults: readonly string[] };
 
 /** Reads the text of one catalogue file against its schema; nothing of what other files say is checked here. */
-export function parseCatalogFile(yaml: string): ParsedCatalogFile {
+export function parseCatalogFile(yaml: string): ParsedFile<CatalogFile> {
+  return parseYaml(yaml, validator);
+}
+
+/** What tells whether a value is of a schema, and if not why. */
+interface Validator<T> {
+  Check(value: unknown): value is T;
+  Errors(value: unknown): readonly SchemaError[];
+}
+type SchemaError = ReturnType<typeof validator.Errors>[number];
+
+/** Reads YAML against a schema. */
+export function parseYaml<T>(yaml: string, schema: Validator<T>): ParsedFile<T> {
   const document = parseDocument(yaml);
   const broken = [...document.errors, ...document.warnings].map((fault) => firstLine(fault.message));
   if (broken.length > 0) return { faults: broken };
   const content = readDocument(document);
-  if (validator.Check(content)) return { file: content };
-  return { faults: [...new Set(validator.Errors(content).flatMap(describe))] };
+  if (schema.Check(content)) return { file: content };
+  return { faults: [...new Set(schema.Errors(content).flatMap(describe))] };
 }
 
 function readDocument(document: ReturnType<typeof parseDocument>): unknown {

@@ -19,13 +19,18 @@ import {
   type Difference,
 } from "./reconcile/compare.ts";
 import { writeReconcileMetrics } from "./reconcile/metrics.ts";
+import { describeBills, sumBills } from "./reconcile/vendor.ts";
 
 const usage = `usage: npm run reconcile -- [--from <YYYY-MM-DD>] [--to <YYYY-MM-DD>] [--wait <seconds>] [--operator <name>]
                             [--metrics-file <path>]
+       npm run reconcile -- --vendor [--from …] [--to …] [--tolerance <percent>] [--operator <name>]
 
 Is the bill right? Compares the holds and the ledger of account with the records and roll-ups of usage, request by
 request, for the UTC days of the span (yesterday and today unless given), and the books of every account. Prints a line
 for each difference and exits 1 when there is one. What is on its way is given --wait seconds (10) to arrive.
+--vendor compares instead what providers said that they bill (characters, cost; those that say nothing are listed so)
+with our own counts and list prices, by provider and model, and exits 1 where sums are more than --tolerance (1) percent
+apart. What the vendors' invoices say is for people to compare.
 --metrics-file writes the counts for Prometheus, as its textfile collector reads them (a name that ends in .prom).
 Environment: ACCOUNT_URL and USAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
 
@@ -35,6 +40,8 @@ const options = {
   wait: { type: "string", default: "10" },
   operator: { type: "string" },
   "metrics-file": { type: "string" },
+  vendor: { type: "boolean", default: false },
+  tolerance: { type: "string", default: "1" },
   help: { type: "boolean", default: false },
 } as const;
 
@@ -75,6 +82,7 @@ async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
   const waitS = Number(asked.wait);
   if (!(waitS >= 0 && waitS <= 3600)) throw new StartError("--wait takes seconds, 0 to 3600");
   const services = await connect(asked.operator);
+  if (asked.vendor) return await compareVendors(services.usage, { from, to }, Number(asked.tolerance));
   const byMs = Date.now() + waitS * 1000;
   for (;;) {
     const { compared, differences } = await compare(services, { from, to });
@@ -88,6 +96,15 @@ async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
     if (path !== undefined) await writeReconcileMetrics(path, compared, differences.length);
     return differences.length === 0 ? 0 : 1;
   }
+}
+
+async function compareVendors(usage: Services["usage"], days: DaySpan, tolerance: number): Promise<number> {
+  if (!(tolerance >= 0 && tolerance <= 100)) throw new StartError("--tolerance takes percent, 0 to 100");
+  const records = listRecords(usage, instant(days.from), instant(addDays(days.to, 1)), true);
+  const { lines, differing } = describeBills(await sumBills(records, days), tolerance);
+  for (const line of lines) console.log(line);
+  console.log(`${days.from} to ${days.to}: ${lines.length} models of providers, ${differing} differ`);
+  return differing === 0 ? 0 : 1;
 }
 
 async function connect(operator: string | undefined): Promise<Services> {
@@ -139,9 +156,14 @@ async function* listHolds(client: Services["account"], from: ReturnType<typeof i
     yield* holds;
 }
 
-async function* listRecords(client: Services["usage"], from: ReturnType<typeof instant>, to: typeof from) {
+async function* listRecords(
+  client: Services["usage"],
+  from: ReturnType<typeof instant>,
+  to: typeof from,
+  withBilling = false,
+) {
   for await (const { records } of consumeStream((signal) =>
-    client.listUsageRecords({ from, to }, { signal }),
+    client.listUsageRecords({ from, to, withBilling }, { signal }),
   )) {
     yield* records;
   }

@@ -9,6 +9,7 @@ import {
   type GenerationEvent,
   GenerationEventSchema,
   Outcome,
+  type ProviderReport,
   type TokenCounts,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { wordOfReason } from "../runtime/error-code.ts";
@@ -59,6 +60,8 @@ export interface GenerationEnd {
   readonly firstOutputAtMs: number | undefined;
   readonly endedAtMs: number;
   readonly tokens: Omit<TokenCounts, "$typeName" | "$unknown">;
+  /** What the provider says of its own billing. */
+  readonly providerReport?: Omit<ProviderReport, "$typeName" | "$unknown"> | undefined;
   readonly units: Partial<Omit<BilledUnits, "$typeName" | "$unknown">>;
   readonly byok: boolean;
   readonly costNanoUsd: bigint;
@@ -89,6 +92,7 @@ export function endEvent(beginning: GenerationBeginning, end: GenerationEnd): Ge
     revision: 1,
     byok: end.byok,
     tokens: end.tokens,
+    ...(end.providerReport === undefined ? {} : { providerReport: end.providerReport }),
     units: end.units,
     costNanoUsd: end.costNanoUsd,
     listPriceNanoUsd: end.listPriceNanoUsd,

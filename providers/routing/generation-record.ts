@@ -18,7 +18,7 @@ import { type AttemptRecord, endAttempt } from "./attempt.ts";
 import { AttemptSpans } from "./attempt-span.ts";
 import type { Candidate } from "./candidate.ts";
 import { chargeFor } from "./most-to-hold.ts";
-import { type BilledDelivery, chargeByReport } from "./reported-usage.ts";
+import { type BilledDelivery, chargeByReport, nanoUsdOf } from "./reported-usage.ts";
 
 /** What was delivered, which differs between media. */
 export interface Delivered<E> {
@@ -74,7 +74,8 @@ export class GenerationRecord<E extends Endpoint> {
     if (last === undefined || this.#attempts.every(isUnsent)) return undefined;
     const { endpoint } = last;
     const billed = this.#delivered.billedAt(endpoint);
-    const charge = chargeByReport(this.#report(), billed);
+    const report = this.#report();
+    const charge = chargeByReport(report, billed);
     this.#spans.ended({ outcome, reason }, charge.usage);
     const attempts = this.#attempts.map((record) =>
       record.outcome === Outcome.UNSPECIFIED ? endAttempt(record, { outcome, reason }, this.#clock) : record,
@@ -87,6 +88,7 @@ export class GenerationRecord<E extends Endpoint> {
       firstOutputAtMs:
         last.firstOutputMs === undefined ? undefined : Math.round(last.startedAtMs + last.firstOutputMs),
       tokens: toProtoTokens(charge.usage),
+      providerReport: toProtoReport(report),
       units: this.#delivered.units,
       byok: endpoint.ownKey !== undefined,
       costNanoUsd: chargeFor(endpoint, charge.listPriceNanoUsd, this.#byokFeePercent),
@@ -126,6 +128,18 @@ function toProtoAttempt(record: AttemptRecord): Attempt {
 
 function wholeMs(durationMs: number): bigint {
   return BigInt(Math.max(0, Math.round(durationMs)));
+}
+
+/** What is kept of a report beside its tokens; what can be no count and no amount is left out. */
+function toProtoReport(report: UpstreamReport | undefined): GenerationEnd["providerReport"] {
+  const { characters, costUsd } = report ?? {};
+  const costNanoUsd = costUsd === undefined ? undefined : nanoUsdOf(costUsd);
+  const isCount = characters !== undefined && Number.isSafeInteger(characters) && characters >= 0;
+  if (!isCount && costNanoUsd === undefined) return undefined;
+  return {
+    ...(isCount && { characters: BigInt(characters) }),
+    ...(costNanoUsd !== undefined && { costNanoUsd }),
+  };
 }
 
 /** Tokens as usage events count them; all 0 where the upstream reported none. */

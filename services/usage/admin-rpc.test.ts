@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
-import type { UsageRecordSummary } from "../../gen/media/usage/v1/usage_pb.ts";
+import type { RecordBilling, UsageRecordSummary } from "../../gen/media/usage/v1/usage_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { ManualClock } from "../../test/fakes/manual-clock.ts";
 import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
@@ -64,6 +64,28 @@ describe("the records of a span of time", () => {
       { eventId: "gen-tts-b", revision: 1, accountId: testUuid(1), costNanoUsd: 8n, date: "2030-01-01" },
     ]);
     expect(await list("2030-01-05T00:00:00Z", "2030-01-06T00:00:00Z")).toEqual([]);
+  });
+
+  test("have what a provider's bill can be compared with where that is asked for", async () => {
+    const reported = { characters: 12n, costNanoUsd: 7n };
+    await server.record(
+      usageEvent({ eventId: "gen-tts-a", providerReport: reported }),
+      usageEvent({ eventId: "gen-tts-b" }),
+    );
+    const span = {
+      from: timestampFromMs(Date.parse("2030-01-01")),
+      to: timestampFromMs(Date.parse("2030-01-02")),
+    };
+    const billings: (RecordBilling | undefined)[] = [];
+    for await (const { records } of admin.listUsageRecords({ ...span, withBilling: true })) {
+      billings.push(...records.map(({ billing }) => billing));
+    }
+    const { endpointId, providerSlug, model, byok, units, listPriceNanoUsd } = usageEvent({});
+    const common = { endpointId, providerSlug, model, byok, listPriceNanoUsd };
+    const inputCharacters = units?.inputCharacters ?? 0n;
+    expect(billings[0]).toMatchObject({ ...common, inputCharacters, reported });
+    expect(billings[1]).toMatchObject({ ...common, inputCharacters });
+    expect(billings[1]?.reported).toBeUndefined();
   });
 
   test("come in batches of at most 1,000, ordered over all of them", async () => {

@@ -18,6 +18,8 @@ import { rebuildDay } from "./rebuild.ts";
 import type { UsageDatabase } from "./store.ts";
 
 const maxRecordsAnswered = 1000;
+/** Of up to 64 KiB each. */
+const maxEventsRead = 100;
 /** Most days that one call may name. */
 const maxDays = 31;
 /** The last second of the year 9999. */
@@ -35,11 +37,16 @@ export function createAdminHandlers(
 ): Partial<ServiceImpl<typeof UsageAdminService>> {
   const { database, clock, retentionDays } = options;
   return {
-    async *listUsageRecords({ from, to }, { signal }) {
+    async *listUsageRecords({ from, to, withBilling }, { signal }) {
       const issues: Issue[] = [];
-      const span = { from: readInstant(issues, "from", from), to: readInstant(issues, "to", to) };
+      const span = {
+        from: readInstant(issues, "from", from),
+        to: readInstant(issues, "to", to),
+        withBilling,
+      };
       if (issues.length > 0) throw DomainError.invalid(issues);
-      for await (const rows of listRecords(database, { ...span, batchSize: maxRecordsAnswered }, signal)) {
+      const batchSize = withBilling ? maxEventsRead : maxRecordsAnswered;
+      for await (const rows of listRecords(database, { ...span, batchSize }, signal)) {
         yield create(ListUsageRecordsResponseSchema, { records: rows.map(toProtoSummary) });
       }
     },
@@ -83,17 +90,19 @@ function checkDays(fromDate: string, toDate: string): void {
 export interface RecordSpan {
   readonly from: Date;
   readonly to: Date;
+  readonly withBilling?: boolean;
   readonly batchSize: number;
 }
 
 /** The records of a span as they stand at one instant, in batches, ordered by the bytes of their ids. */
 export function listRecords(
   database: UsageDatabase,
-  { from, to, batchSize }: RecordSpan,
+  { from, to, withBilling = false, batchSize }: RecordSpan,
   signal: AbortSignal,
 ): AsyncGenerator<readonly SummarizedRow[], void> {
   const query = sql<SummarizedRow>`
-    SELECT event_id, revision, account_id, charged_nano_usd, (ended_at AT TIME ZONE 'UTC')::date AS day
+    SELECT event_id, revision, account_id, charged_nano_usd, (ended_at AT TIME ZONE 'UTC')::date AS day,
+      ${withBilling ? sql`event` : sql`NULL::bytea AS event`}
     FROM record WHERE ended_at >= ${from.toISOString()}::timestamptz AND ended_at < ${to.toISOString()}::timestamptz
     ORDER BY event_id`;
   return readPages(database, query, signal, batchSize);

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type GenerationEvent, GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
   type ActivityItem,
   ActivityItemSchema,
+  type RecordBillingSchema,
   type UsageRecordSummary,
   UsageRecordSummarySchema,
 } from "../../gen/media/usage/v1/usage_pb.ts";
@@ -104,10 +105,11 @@ export function fromRowEvent({ event }: { readonly event: Uint8Array }): Generat
 }
 
 /** What of a record reconciliation needs. */
-export type SummarizedRow = Pick<
-  RecordRow,
-  "event_id" | "revision" | "account_id" | "charged_nano_usd" | "day"
->;
+export interface SummarizedRow
+  extends Pick<RecordRow, "event_id" | "revision" | "account_id" | "charged_nano_usd" | "day"> {
+  /** Null where billing is not asked for. */
+  readonly event: Uint8Array | null;
+}
 
 /** A record as operators list it. */
 export function toProtoSummary(row: SummarizedRow): UsageRecordSummary {
@@ -117,7 +119,21 @@ export function toProtoSummary(row: SummarizedRow): UsageRecordSummary {
     accountId: row.account_id,
     costNanoUsd: row.charged_nano_usd,
     date: row.day,
+    ...(row.event === null ? {} : { billing: billingOf(fromRowEvent({ event: row.event })) }),
   });
+}
+
+function billingOf(event: GenerationEvent): MessageInitShape<typeof RecordBillingSchema> {
+  const { endpointId, providerSlug, model, byok, units, listPriceNanoUsd, providerReport } = event;
+  return {
+    endpointId,
+    providerSlug,
+    model,
+    byok,
+    inputCharacters: units?.inputCharacters ?? 0n,
+    listPriceNanoUsd,
+    ...(providerReport !== undefined && { reported: providerReport }),
+  };
 }
 
 /** What an endpoint did on a day, as it is shown. */

@@ -110,6 +110,7 @@ const parts = fc.record({
   outcome,
   reason: text(),
   attempts: fc.array(attempt, { maxLength: 3 }),
+  providerReport: option(fc.record({ characters: option(count), costNanoUsd: option(count) })),
 });
 
 /** Any event: lost ones, numbers at their limits, text of any script, fields that are missing. */

@@ -16,7 +16,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file media/event/v1/generation_event.proto.
  */
 export const file_media_event_v1_generation_event: GenFile = /*@__PURE__*/
-  fileDesc("CiVtZWRpYS9ldmVudC92MS9nZW5lcmF0aW9uX2V2ZW50LnByb3RvEg5tZWRpYS5ldmVudC52MSKlAQoLVG9rZW5Db3VudHMSDgoGcHJvbXB0GAEgASgDEhIKCmNvbXBsZXRpb24YAiABKAMSEQoJcmVhc29uaW5nGAMgASgDEhUKDWNhY2hlZF9wcm9tcHQYBCABKAMSFAoMaW1hZ2VfcHJvbXB0GAUgASgDEhgKEGltYWdlX2NvbXBsZXRpb24YBiABKAMSGAoQYXVkaW9fY29tcGxldGlvbhgHIAEoAyKEAQoLQmlsbGVkVW5pdHMSGAoQaW5wdXRfY2hhcmFjdGVycxgBIAEoAxIVCg1vdXRwdXRfaW1hZ2VzGAIgASgDEhUKDW91dHB1dF9waXhlbHMYAyABKAMSFAoMaW5wdXRfaW1hZ2VzGAQgASgDEhcKD291dHB1dF9hdWRpb19tcxgFIAEoAyKgAgoHQXR0ZW1wdBITCgtlbmRwb2ludF9pZBgBIAEoCRIVCg1wcm92aWRlcl9zbHVnGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkSDAoEYnlvaxgEIAEoCBIoCgdvdXRjb21lGAUgASgOMhcubWVkaWEuZXZlbnQudjEuT3V0Y29tZRIOCgZyZWFzb24YBiABKAkSFwoPcHJvdmlkZXJfc3RhdHVzGAcgASgFEi4KCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKDWZpcnN0X2J5dGVfbXMYCSABKANIAIgBARITCgtkdXJhdGlvbl9tcxgKIAEoA0IQCg5fZmlyc3RfYnl0ZV9tcyKlBgoPR2VuZXJhdGlvbkV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgFEhIKCnJlcXVlc3RfaWQYAyABKAkSEgoKYWNjb3VudF9pZBgEIAEoCRIRCgltZW1iZXJfaWQYBSABKAkSEAoIa2V5X2hhc2gYBiABKAkSEAoIa2V5X25hbWUYByABKAkSEAoIZW5kX3VzZXIYCCABKAkSEgoKc2Vzc2lvbl9pZBgJIAEoCRImCgV0cmFjZRgKIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIAoDYXBpGAsgASgOMhMubWVkaWEuZXZlbnQudjEuQXBpEg0KBW1vZGVsGAwgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgNIAEoCRITCgtlbmRwb2ludF9pZBgOIAEoCRIVCg1wcm92aWRlcl9zbHVnGA8gASgJEhUKDXByb3ZpZGVyX25hbWUYECABKAkSDAoEYnlvaxgRIAEoCBIrCgZ0b2tlbnMYEiABKAsyGy5tZWRpYS5ldmVudC52MS5Ub2tlbkNvdW50cxIqCgV1bml0cxgTIAEoCzIbLm1lZGlhLmV2ZW50LnYxLkJpbGxlZFVuaXRzEhUKDWNvc3RfbmFub191c2QYFCABKAMSGwoTbGlzdF9wcmljZV9uYW5vX3VzZBgVIAEoAxIuCgpzdGFydGVkX2F0GBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1maXJzdF9ieXRlX2F0GBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3RyZWFtZWQYGSABKAgSEQoJY2FuY2VsbGVkGBogASgIEigKB291dGNvbWUYGyABKA4yFy5tZWRpYS5ldmVudC52MS5PdXRjb21lEg4KBnJlYXNvbhgcIAEoCRIpCghhdHRlbXB0cxgdIAMoCzIXLm1lZGlhLmV2ZW50LnYxLkF0dGVtcHQqOQoDQXBpEhMKD0FQSV9VTlNQRUNJRklFRBAAEg4KCkFQSV9TUEVFQ0gQARINCglBUElfSU1BR0UQAip2CgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFPVVRDT01FX1NVQ0NFRURFRBABEhIKDk9VVENPTUVfRkFJTEVEEAISFQoRT1VUQ09NRV9DQU5DRUxMRUQQAxIQCgxPVVRDT01FX0xPU1QQBGIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiVtZWRpYS9ldmVudC92MS9nZW5lcmF0aW9uX2V2ZW50LnByb3RvEg5tZWRpYS5ldmVudC52MSKlAQoLVG9rZW5Db3VudHMSDgoGcHJvbXB0GAEgASgDEhIKCmNvbXBsZXRpb24YAiABKAMSEQoJcmVhc29uaW5nGAMgASgDEhUKDWNhY2hlZF9wcm9tcHQYBCABKAMSFAoMaW1hZ2VfcHJvbXB0GAUgASgDEhgKEGltYWdlX2NvbXBsZXRpb24YBiABKAMSGAoQYXVkaW9fY29tcGxldGlvbhgHIAEoAyKEAQoLQmlsbGVkVW5pdHMSGAoQaW5wdXRfY2hhcmFjdGVycxgBIAEoAxIVCg1vdXRwdXRfaW1hZ2VzGAIgASgDEhUKDW91dHB1dF9waXhlbHMYAyABKAMSFAoMaW5wdXRfaW1hZ2VzGAQgASgDEhcKD291dHB1dF9hdWRpb19tcxgFIAEoAyJmCg5Qcm92aWRlclJlcG9ydBIXCgpjaGFyYWN0ZXJzGAEgASgDSACIAQESGgoNY29zdF9uYW5vX3VzZBgCIAEoA0gBiAEBQg0KC19jaGFyYWN0ZXJzQhAKDl9jb3N0X25hbm9fdXNkIqACCgdBdHRlbXB0EhMKC2VuZHBvaW50X2lkGAEgASgJEhUKDXByb3ZpZGVyX3NsdWcYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIMCgRieW9rGAQgASgIEigKB291dGNvbWUYBSABKA4yFy5tZWRpYS5ldmVudC52MS5PdXRjb21lEg4KBnJlYXNvbhgGIAEoCRIXCg9wcm92aWRlcl9zdGF0dXMYByABKAUSLgoKc3RhcnRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNZmlyc3RfYnl0ZV9tcxgJIAEoA0gAiAEBEhMKC2R1cmF0aW9uX21zGAogASgDQhAKDl9maXJzdF9ieXRlX21zIt4GCg9HZW5lcmF0aW9uRXZlbnQSEAoIZXZlbnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAUSEgoKcmVxdWVzdF9pZBgDIAEoCRISCgphY2NvdW50X2lkGAQgASgJEhEKCW1lbWJlcl9pZBgFIAEoCRIQCghrZXlfaGFzaBgGIAEoCRIQCghrZXlfbmFtZRgHIAEoCRIQCghlbmRfdXNlchgIIAEoCRISCgpzZXNzaW9uX2lkGAkgASgJEiYKBXRyYWNlGAogASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIgCgNhcGkYCyABKA4yEy5tZWRpYS5ldmVudC52MS5BcGkSDQoFbW9kZWwYDCABKAkSFwoPbW9kZWxfcGVybWFzbHVnGA0gASgJEhMKC2VuZHBvaW50X2lkGA4gASgJEhUKDXByb3ZpZGVyX3NsdWcYDyABKAkSFQoNcHJvdmlkZXJfbmFtZRgQIAEoCRIMCgRieW9rGBEgASgIEisKBnRva2VucxgSIAEoCzIbLm1lZGlhLmV2ZW50LnYxLlRva2VuQ291bnRzEioKBXVuaXRzGBMgASgLMhsubWVkaWEuZXZlbnQudjEuQmlsbGVkVW5pdHMSFQoNY29zdF9uYW5vX3VzZBgUIAEoAxIbChNsaXN0X3ByaWNlX25hbm9fdXNkGBUgASgDEi4KCnN0YXJ0ZWRfYXQYFiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWZpcnN0X2J5dGVfYXQYFyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzdHJlYW1lZBgZIAEoCBIRCgljYW5jZWxsZWQYGiABKAgSKAoHb3V0Y29tZRgbIAEoDjIXLm1lZGlhLmV2ZW50LnYxLk91dGNvbWUSDgoGcmVhc29uGBwgASgJEikKCGF0dGVtcHRzGB0gAygLMhcubWVkaWEuZXZlbnQudjEuQXR0ZW1wdBI3Cg9wcm92aWRlcl9yZXBvcnQYHiABKAsyHi5tZWRpYS5ldmVudC52MS5Qcm92aWRlclJlcG9ydCo5CgNBcGkSEwoPQVBJX1VOU1BFQ0lGSUVEEAASDgoKQVBJX1NQRUVDSBABEg0KCUFQSV9JTUFHRRACKnYKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfU1VDQ0VFREVEEAESEgoOT1VUQ09NRV9GQUlMRUQQAhIVChFPVVRDT01FX0NBTkNFTExFRBADEhAKDE9VVENPTUVfTE9TVBAEYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Tokens by kind, as the provider reported them; 0 where it reports none.
@@ -131,6 +131,34 @@ export const BilledUnitsSchema: GenMessage<BilledUnits> = /*@__PURE__*/
   messageDesc(file_media_event_v1_generation_event, 1);
 
 /**
+ * What the provider that served says that it billed, as far as it can be believed; kept beside the charge.
+ *
+ * @generated from message media.event.v1.ProviderReport
+ */
+export type ProviderReport = Message<"media.event.v1.ProviderReport"> & {
+  /**
+   * Characters of the input; unset where it does not say.
+   *
+   * @generated from field: optional int64 characters = 1;
+   */
+  characters?: bigint | undefined;
+
+  /**
+   * Its charge, nano-USD; unset where it does not say.
+   *
+   * @generated from field: optional int64 cost_nano_usd = 2;
+   */
+  costNanoUsd?: bigint | undefined;
+};
+
+/**
+ * Describes the message media.event.v1.ProviderReport.
+ * Use `create(ProviderReportSchema)` to create a new message.
+ */
+export const ProviderReportSchema: GenMessage<ProviderReport> = /*@__PURE__*/
+  messageDesc(file_media_event_v1_generation_event, 2);
+
+/**
  * One try at one endpoint.
  *
  * @generated from message media.event.v1.Attempt
@@ -212,7 +240,7 @@ export type Attempt = Message<"media.event.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_media_event_v1_generation_event, 2);
+  messageDesc(file_media_event_v1_generation_event, 3);
 
 /**
  * A finished generation: what was asked for, who asked, who served, what it cost. Under 64 KiB by construction.
@@ -422,6 +450,13 @@ export type GenerationEvent = Message<"media.event.v1.GenerationEvent"> & {
    * @generated from field: repeated media.event.v1.Attempt attempts = 29;
    */
   attempts: Attempt[];
+
+  /**
+   * What the provider says of its own billing; unset where it says nothing.
+   *
+   * @generated from field: media.event.v1.ProviderReport provider_report = 30;
+   */
+  providerReport?: ProviderReport | undefined;
 };
 
 /**
@@ -429,7 +464,7 @@ export type GenerationEvent = Message<"media.event.v1.GenerationEvent"> & {
  * Use `create(GenerationEventSchema)` to create a new message.
  */
 export const GenerationEventSchema: GenMessage<GenerationEvent> = /*@__PURE__*/
-  messageDesc(file_media_event_v1_generation_event, 3);
+  messageDesc(file_media_event_v1_generation_event, 4);
 
 /**
  * Which operation a generation belongs to.

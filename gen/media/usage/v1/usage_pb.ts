@@ -8,7 +8,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { GenerationEvent } from "../../event/v1/generation_event_pb.ts";
+import type { GenerationEvent, ProviderReport } from "../../event/v1/generation_event_pb.ts";
 import { file_media_event_v1_generation_event } from "../../event/v1/generation_event_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/usage/v1/usage.proto.
  */
 export const file_media_usage_v1_usage: GenFile = /*@__PURE__*/
-  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIi0KFEdldEdlbmVyYXRpb25SZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkiRwoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEi4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50ImsKF0xpc3RVc2FnZVJlY29yZHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJxChJVc2FnZVJlY29yZFN1bW1hcnkSEAoIZXZlbnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAUSEgoKYWNjb3VudF9pZBgDIAEoCRIVCg1jb3N0X25hbm9fdXNkGAQgASgDEgwKBGRhdGUYBSABKAkiTwoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjMKB3JlY29yZHMYASADKAsyIi5tZWRpYS51c2FnZS52MS5Vc2FnZVJlY29yZFN1bW1hcnkiTQoWUmVidWlsZEFjdGl2aXR5UmVxdWVzdBIRCglmcm9tX2RhdGUYASABKAkSDwoHdG9fZGF0ZRgCIAEoCRIPCgdkcnlfcnVuGAMgASgIIkUKClJlYnVpbHREYXkSDAoEZGF0ZRgBIAEoCRIQCghjb21wbGV0ZRgCIAEoCBIXCg9kaWZmZXJpbmdfY2VsbHMYAyABKAUiQwoXUmVidWlsZEFjdGl2aXR5UmVzcG9uc2USKAoEZGF5cxgBIAMoCzIaLm1lZGlhLnVzYWdlLnYxLlJlYnVpbHREYXliBnByb3RvMw", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
+  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIi0KFEdldEdlbmVyYXRpb25SZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkiRwoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEi4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IoEBChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMd2l0aF9iaWxsaW5nGAMgASgIIsEBCg1SZWNvcmRCaWxsaW5nEhMKC2VuZHBvaW50X2lkGAEgASgJEhUKDXByb3ZpZGVyX3NsdWcYAiABKAkSDQoFbW9kZWwYAyABKAkSDAoEYnlvaxgEIAEoCBIYChBpbnB1dF9jaGFyYWN0ZXJzGAUgASgDEhsKE2xpc3RfcHJpY2VfbmFub191c2QYBiABKAMSMAoIcmVwb3J0ZWQYByABKAsyHi5tZWRpYS5ldmVudC52MS5Qcm92aWRlclJlcG9ydCKhAQoSVXNhZ2VSZWNvcmRTdW1tYXJ5EhAKCGV2ZW50X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgFEhIKCmFjY291bnRfaWQYAyABKAkSFQoNY29zdF9uYW5vX3VzZBgEIAEoAxIMCgRkYXRlGAUgASgJEi4KB2JpbGxpbmcYBiABKAsyHS5tZWRpYS51c2FnZS52MS5SZWNvcmRCaWxsaW5nIk8KGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRIzCgdyZWNvcmRzGAEgAygLMiIubWVkaWEudXNhZ2UudjEuVXNhZ2VSZWNvcmRTdW1tYXJ5Ik0KFlJlYnVpbGRBY3Rpdml0eVJlcXVlc3QSEQoJZnJvbV9kYXRlGAEgASgJEg8KB3RvX2RhdGUYAiABKAkSDwoHZHJ5X3J1bhgDIAEoCCJFCgpSZWJ1aWx0RGF5EgwKBGRhdGUYASABKAkSEAoIY29tcGxldGUYAiABKAgSFwoPZGlmZmVyaW5nX2NlbGxzGAMgASgFIkMKF1JlYnVpbGRBY3Rpdml0eVJlc3BvbnNlEigKBGRheXMYASADKAsyGi5tZWRpYS51c2FnZS52MS5SZWJ1aWx0RGF5YgZwcm90bzM", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
 
 /**
  * Asks for the activity of the caller's account, grouped by day and endpoint.
@@ -234,6 +234,13 @@ export type ListUsageRecordsRequest = Message<"media.usage.v1.ListUsageRecordsRe
    * @generated from field: google.protobuf.Timestamp to = 2;
    */
   to?: Timestamp | undefined;
+
+  /**
+   * Whether `billing` is wanted of each record.
+   *
+   * @generated from field: bool with_billing = 3;
+   */
+  withBilling: boolean;
 };
 
 /**
@@ -242,6 +249,69 @@ export type ListUsageRecordsRequest = Message<"media.usage.v1.ListUsageRecordsRe
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
   messageDesc(file_media_usage_v1_usage, 5);
+
+/**
+ * What a provider's bill can be compared with.
+ *
+ * @generated from message media.usage.v1.RecordBilling
+ */
+export type RecordBilling = Message<"media.usage.v1.RecordBilling"> & {
+  /**
+   * The endpoint that served (UUID).
+   *
+   * @generated from field: string endpoint_id = 1;
+   */
+  endpointId: string;
+
+  /**
+   * Its provider, slug.
+   *
+   * @generated from field: string provider_slug = 2;
+   */
+  providerSlug: string;
+
+  /**
+   * Its model as clients name it.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * Whether an own key served, so that the bill is the account's.
+   *
+   * @generated from field: bool byok = 4;
+   */
+  byok: boolean;
+
+  /**
+   * Characters of the input.
+   *
+   * @generated from field: int64 input_characters = 5;
+   */
+  inputCharacters: bigint;
+
+  /**
+   * The list price, nano-USD.
+   *
+   * @generated from field: int64 list_price_nano_usd = 6;
+   */
+  listPriceNanoUsd: bigint;
+
+  /**
+   * What the provider said; unset where it said nothing.
+   *
+   * @generated from field: media.event.v1.ProviderReport reported = 7;
+   */
+  reported?: ProviderReport | undefined;
+};
+
+/**
+ * Describes the message media.usage.v1.RecordBilling.
+ * Use `create(RecordBillingSchema)` to create a new message.
+ */
+export const RecordBillingSchema: GenMessage<RecordBilling> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 6);
 
 /**
  * What reconciliation needs of one record.
@@ -283,6 +353,13 @@ export type UsageRecordSummary = Message<"media.usage.v1.UsageRecordSummary"> & 
    * @generated from field: string date = 5;
    */
   date: string;
+
+  /**
+   * Unset unless it was asked for.
+   *
+   * @generated from field: media.usage.v1.RecordBilling billing = 6;
+   */
+  billing?: RecordBilling | undefined;
 };
 
 /**
@@ -290,7 +367,7 @@ export type UsageRecordSummary = Message<"media.usage.v1.UsageRecordSummary"> & 
  * Use `create(UsageRecordSummarySchema)` to create a new message.
  */
 export const UsageRecordSummarySchema: GenMessage<UsageRecordSummary> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 6);
+  messageDesc(file_media_usage_v1_usage, 7);
 
 /**
  * A batch of records, ordered by event id over the whole stream.
@@ -311,7 +388,7 @@ export type ListUsageRecordsResponse = Message<"media.usage.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 7);
+  messageDesc(file_media_usage_v1_usage, 8);
 
 /**
  * Asks to compute roll-ups again from records.
@@ -346,7 +423,7 @@ export type RebuildActivityRequest = Message<"media.usage.v1.RebuildActivityRequ
  * Use `create(RebuildActivityRequestSchema)` to create a new message.
  */
 export const RebuildActivityRequestSchema: GenMessage<RebuildActivityRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 8);
+  messageDesc(file_media_usage_v1_usage, 9);
 
 /**
  * What was found on one day.
@@ -381,7 +458,7 @@ export type RebuiltDay = Message<"media.usage.v1.RebuiltDay"> & {
  * Use `create(RebuiltDaySchema)` to create a new message.
  */
 export const RebuiltDaySchema: GenMessage<RebuiltDay> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 9);
+  messageDesc(file_media_usage_v1_usage, 10);
 
 /**
  * The result, day by day.
@@ -402,5 +479,5 @@ export type RebuildActivityResponse = Message<"media.usage.v1.RebuildActivityRes
  * Use `create(RebuildActivityResponseSchema)` to create a new message.
  */
 export const RebuildActivityResponseSchema: GenMessage<RebuildActivityResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 10);
+  messageDesc(file_media_usage_v1_usage, 11);
 

@@ -31,7 +31,7 @@ import { type WinningAttempt, winningAttempt } from "../../providers/routing/win
 import { DeliveredImages } from "./delivered-images.ts";
 import { beginDrawing, type Drawing, type DrawingDependencies } from "./drawing.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { candidatesFor, mostCostOf } from "./plan.ts";
+import { candidatesFor, mostCostOf, takingReferences } from "./plan.ts";
 import { type LoadReferences, loadRequestImages } from "./references/request-images.ts";
 
 /** Limits in time of one generation, milliseconds. */
@@ -158,7 +158,7 @@ async function begin({ request, candidates, generation, dependencies, delivered,
   return await winningAttempt<ImageEndpoint, Drawing>({
     generation,
     record,
-    candidates,
+    candidates: takingReferences(candidates, references),
     attempt: (candidate, bounds) =>
       beginDrawing(candidate, request, references, dependencies, { ...bounds, startByMs }),
     discard: async ({ outputs }) => void (await outputs.return?.()),

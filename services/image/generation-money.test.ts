@@ -38,6 +38,7 @@ interface SceneOptions {
   readonly prices?: readonly ImagePrice[];
   readonly paid?: FakePaidRequests;
   readonly loadReferences?: LoadReferences;
+  readonly maxReferenceMegapixels?: number;
 }
 
 function scene({
@@ -45,11 +46,19 @@ function scene({
   prices = [perImage],
   paid = new FakePaidRequests(),
   loadReferences = async () => [],
+  maxReferenceMegapixels,
 }: SceneOptions) {
   const fake = new FakePainter(painter);
   const controller = new AbortController();
   const draw = (changes: Partial<ImageRequest> = {}): AsyncIterableIterator<GenerationFrame, void> => {
-    const dependencies = imageDependencies({ acme: fake }, { endpoint: { prices }, paid, loadReferences });
+    const dependencies = imageDependencies(
+      { acme: fake },
+      {
+        endpoint: { prices, image: { maxReferenceMegapixels } },
+        paid,
+        loadReferences,
+      },
+    );
     return generate(imageRequest(changes), someAttribution, dependencies, controller.signal, silentLog);
   };
   return { draw, paid, fake, controller };
@@ -95,6 +104,39 @@ describe("images", () => {
     });
     await Array.fromAsync(draw({ n: 2 }));
     expect(paid.event()).toMatchObject({ costNanoUsd: 30n });
+  });
+
+  test("whose first megapixel is dearer, and whose references cost as they measure", async () => {
+    const reference = {
+      bytes: await pictureOf(10, 10),
+      mediaType: "image/png",
+      width: 1500,
+      height: 1000,
+    } as const;
+    const { draw, paid } = scene({
+      prices: [
+        { ...perImage, unit: "first_megapixel" },
+        { ...perImage, unit: "further_megapixel", nanoUsdPerMillion: 3n * million },
+        { ...perImage, billable: "input_reference", unit: "megapixel", nanoUsdPerMillion: million },
+      ],
+      painter: { output: [image(await pictureOf(2000, 2000))] },
+      loadReferences: async () => [reference],
+    });
+    await Array.fromAsync(draw({ references: [{ kind: "url", url: "https://a.test/one.png" }] }));
+    expect(paid.event()).toMatchObject({ costNanoUsd: 10n + 3n * 3n + 2n });
+  });
+
+  test("are not asked for where a reference has more megapixels than the endpoint takes", async () => {
+    const reference = {
+      bytes: await pictureOf(10, 10),
+      mediaType: "image/png",
+      width: 3000,
+      height: 2000,
+    } as const;
+    const { draw, fake } = scene({ maxReferenceMegapixels: 5, loadReferences: async () => [reference] });
+    const references = [{ kind: "url", url: "https://a.test/one.png" } as const];
+    expect(await failureOf(draw({ references }))).toBe(ErrorReason.REFERENCE_REFUSED);
+    expect(fake.seen).toEqual([]);
   });
 });
 

@@ -1,9 +1,10 @@
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { codePoints } from "../../lib/generation/code-points.ts";
-import type { Issue } from "../../lib/runtime/domain-error.ts";
+import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import { type AskedImages, mostImagesCanCost } from "../../providers/catalog/endpoint-price.ts";
 import type { ImageCapabilities, PixelSize } from "../../providers/catalog/image.ts";
-import { type ImageCall, type ImageFormat, ProviderError } from "../../providers/contract.ts";
+import type { ImageCall, ImageFormat } from "../../providers/contract.ts";
 import type { Candidate } from "../../providers/routing/candidate.ts";
 import { passedThrough, textCharactersOf } from "../../providers/routing/passthrough-options.ts";
 import { type CandidateSources, candidatesOfModel } from "../../providers/routing/router.ts";
@@ -102,14 +103,30 @@ export interface LoadedReferences {
   readonly mask?: CheckedReference | undefined;
 }
 
-/** What to ask an endpoint that `candidatesFor` returned. Throws ProviderError for a reference that it takes not. */
+/** Those of the candidates that take references so large. Throws `reference_refused` where none does. */
+export function takingReferences(
+  candidates: readonly Candidate<ImageEndpoint>[],
+  { references, mask }: LoadedReferences,
+): readonly Candidate<ImageEndpoint>[] {
+  const images = mask === undefined ? references : [...references, mask];
+  const largest = Math.max(0, ...images.map(megapixelsOf));
+  const able = candidates.filter(({ image }) => largest <= mostReferenceMegapixels(image));
+  if (able.length > 0) return able;
+  const most = Math.max(...candidates.map(({ image }) => mostReferenceMegapixels(image)));
+  const issue = {
+    path: "input_references",
+    message: `have more than ${most} megapixels, which this model takes not`,
+  };
+  throw DomainError.invalid([issue], ErrorReason.REFERENCE_REFUSED);
+}
+
+/** What to ask an endpoint that `candidatesFor` returned. */
 export function planCall(
   endpoint: ImageEndpoint,
   request: ImageRequest,
   { references, mask }: LoadedReferences,
 ): PlannedCall {
   const { image } = endpoint;
-  checkReferences(image, mask === undefined ? references : [...references, mask]);
   const native = nativeFormat(image, request) ?? request.format;
   const { options, ignored } = passedThrough(endpoint, request.preferences);
   const wishes = wishesAt(endpoint, request);
@@ -140,12 +157,6 @@ export function planCall(
     compression,
     ignoredParameters: [...ignoredBy(image, request, call, compression), ...wishes.ignored, ...ignored],
   };
-}
-
-function checkReferences(image: ImageCapabilities, references: readonly PixelSize[]): void {
-  const most = mostReferenceMegapixels(image);
-  if (references.every((reference) => megapixelsOf(reference) <= most)) return;
-  throw new ProviderError("invalid_request", `A reference has more than ${most} megapixels.`);
 }
 
 /** The wishes that the endpoint lets through, and the names of the others. */

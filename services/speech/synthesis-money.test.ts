@@ -12,6 +12,7 @@ import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { FakePaidRequests, failureOf, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import {
   catalogOf,
+  type EndpointChanges,
   FakeSpeaker,
   fakeProviders,
   type SpeakerScript,
@@ -19,6 +20,7 @@ import {
 } from "../../test/fakes/fake-speech.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import type { SpeechRequest } from "./speech-request.ts";
 import { type SynthesisFrame, synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
 
@@ -275,4 +277,90 @@ test("an account that is nearly empty can't have more spoken than it can pay, wh
   expect(speaker.heard).toEqual([]);
   await Array.fromAsync(speak({}));
   expect(paid.event().costNanoUsd).toBe(48n);
+});
+
+describe("a price", () => {
+  const pcmSecond = new Uint8Array(48_000);
+  const none = { mostPerInputCharacter: undefined };
+  const scene = (endpoint: EndpointChanges, script: SpeakerScript) => {
+    const speaker = new FakeSpeaker(script);
+    const paid = new FakePaidRequests();
+    const dependencies = speechDependencies(
+      { acme: speaker },
+      { catalog: catalogOf(speechEndpoint(endpoint)), paid },
+    );
+    const speak = (changes: Partial<SpeechRequest> = {}) => {
+      const request = { ...speechRequest(), format: "pcm" as const, ...changes };
+      const { signal } = new AbortController();
+      return Array.fromAsync(synthesize(request, someAttribution, dependencies, signal, silentLog));
+    };
+    return { paid, speak };
+  };
+
+  test("by the second counts what was handed out, and holds the longest that the text may come to", async () => {
+    const prices = [
+      {
+        billable: "output_audio_second",
+        nanoUsdPerMillion: 1_000_000_000n,
+        mostPerInputCharacter: 500n,
+      } as const,
+    ];
+    const { paid, speak } = scene(
+      { prices },
+      { audio: [pcmSecond, pcmSecond, pcmSecond.subarray(0, 24_000)] },
+    );
+    await speak({ input: "Hello." });
+    // Half a second a character and one for the shortest; then two seconds and a half.
+    expect(paid.reservations).toMatchObject([{ amountNanoUsd: 4000n }]);
+    expect(paid.event()).toMatchObject({ costNanoUsd: 2500n });
+  });
+
+  test("by the second counts mp3 by its frames, also where it is made here", async () => {
+    const prices = [
+      {
+        billable: "output_audio_second",
+        nanoUsdPerMillion: 1_000_000_000n,
+        mostPerInputCharacter: 500n,
+      } as const,
+    ];
+    const speech = { formats: ["wav"] as const };
+    const { paid, speak } = scene({ prices, speech }, { audio: [pcmSecond, pcmSecond] });
+    await speak({ format: "mp3" });
+    const { costNanoUsd } = paid.event();
+    expect(costNanoUsd).toBeGreaterThanOrEqual(2000n);
+    expect(costNanoUsd).toBeLessThan(2150n);
+  });
+
+  test("by the byte counts UTF-8", async () => {
+    const prices = [{ billable: "input_utf8_byte", nanoUsdPerMillion: 1_000_000n, ...none } as const];
+    const { paid, speak } = scene({ prices }, { audio: [pcmSecond] });
+    await speak({ input: "Grüße" });
+    expect(paid.reservations).toMatchObject([{ amountNanoUsd: 7n }]);
+    expect(paid.event()).toMatchObject({ costNanoUsd: 7n });
+  });
+
+  test.for([
+    ["its own figure", { costUsd: 0.000000003 }, 3n],
+    ["nothing: then it is the bound", {}, 7n],
+  ] as const)("by what the vendor reports is %s", async ([, report, costNanoUsd]) => {
+    const prices = [{ billable: "input_character", nanoUsdPerMillion: 1_000_000n, ...none } as const];
+    const { paid, speak } = scene({ prices, billedBy: "reported_cost" }, { audio: [pcmSecond], report });
+    await speak({ input: "Hello.." });
+    expect(paid.event()).toMatchObject({ costNanoUsd, listPriceNanoUsd: costNanoUsd });
+  });
+});
+
+test.for([
+  ["characters and cost", { characters: 9, costUsd: 0.5 }, { characters: 9n, costNanoUsd: 500_000_000n }],
+  ["characters alone", { characters: 0 }, { characters: 0n }],
+  ["nothing", {}, undefined],
+  ["what can't be", { characters: -1, costUsd: Number.NaN }, undefined],
+] as const)("what a vendor reports of its billing is kept with the record: %s", async ([, report, kept]) => {
+  const scene = new Scene({ first: { audio: [one], report } });
+  await Array.fromAsync(scene.speak());
+  const { providerReport, costNanoUsd } = scene.paid.event();
+  expect(costNanoUsd).toBe(7n);
+  expect(providerReport === undefined ? undefined : { ...providerReport }).toEqual(
+    kept === undefined ? undefined : expect.objectContaining(kept),
+  );
 });

@@ -7,6 +7,7 @@ import {
   type SpeechAnswer,
   type SpeechCall,
   type TokenUsage,
+  type UpstreamReport,
 } from "../../providers/contract.ts";
 import { createProviders, type ProviderSet } from "../../providers/registry.ts";
 import { noResultFetches } from "./no-results.ts";
@@ -24,8 +25,10 @@ export interface SpeakerScript {
   /** Its audio. */
   readonly audio?: readonly SpeakerStep[];
   readonly sampleRateHz?: number;
-  /** What it reports once its audio has ended. */
+  /** The tokens that it reports once its audio has ended. */
   readonly usage?: TokenUsage;
+  /** What else it reports then. */
+  readonly report?: Omit<UpstreamReport, "tokens">;
   /** Whether its request is sent whole, which it tells as it begins; true unless given. */
   readonly sent?: boolean;
 }
@@ -59,7 +62,7 @@ export class FakeSpeaker implements SpeechAdapter {
       sampleRateHz,
       channels: 1,
       audio: this.#speak(heard),
-      report: () => (heard.ended ? { tokens: this.#script.usage } : undefined),
+      report: () => (heard.ended ? { ...this.#script.report, tokens: this.#script.usage } : undefined),
     };
   }
 

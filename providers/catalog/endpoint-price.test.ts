@@ -86,6 +86,7 @@ const nothing: UsedImageUnits = {
   textTokens: 0,
   referenceTokens: 0,
   outputTokens: 0,
+  outputTextTokens: 0,
   variant: {},
 };
 const byToken = [

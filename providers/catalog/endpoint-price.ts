@@ -64,7 +64,9 @@ export interface UsedImageUnits {
   readonly referenceMegapixels: number;
   readonly textTokens: number;
   readonly referenceTokens: number;
+  /** Of the images, and of text that came with them. */
   readonly outputTokens: number;
+  readonly outputTextTokens: number;
   readonly variant: ImageVariant;
 }
 
@@ -155,10 +157,11 @@ function countOf({ billable, unit }: ImagePrice, used: CountedUnits): number {
 
 function tokensOf({ billable }: ImagePrice, used: UsedImageUnits): number {
   if (billable === "input_text") return used.textTokens;
+  if (billable === "output_text") return used.outputTextTokens;
   return billable === "output_image" ? used.outputTokens : used.referenceTokens;
 }
 
 function tokenCarriersOf({ billable }: ImagePrice, asked: AskedImages): number {
   if (billable === "input_text") return asked.textCharacters;
-  return billable === "output_image" ? asked.images : asked.references;
+  return billable.startsWith("output_") ? asked.images : asked.references;
 }

@@ -72,7 +72,7 @@ function checkImageLine(at: string, price: PriceEntry, report: Report): void {
   if (billable !== "output_image" && unit === "first_megapixel") {
     report(at, "first megapixels are those of images that come out");
   }
-  if (billable === "input_text" && unit !== "token") report(at, "text is billed by the token");
+  if (billable.endsWith("_text") && unit !== "token") report(at, "text is billed by the token");
   if (most_per_input_character !== undefined) {
     report(at, "most_per_input_character has no meaning for images");
   }

@@ -79,7 +79,13 @@ export interface ImageCapabilities {
 }
 
 /** What an image is billed for. */
-export const imageBillables = ["output_image", "input_image", "input_reference", "input_text"] as const;
+export const imageBillables = [
+  "output_image",
+  "output_text",
+  "input_image",
+  "input_reference",
+  "input_text",
+] as const;
 
 /** What one line of an image price list bills for. */
 export type ImageBillable = (typeof imageBillables)[number];

@@ -26,10 +26,10 @@ import {
 import type { ProviderHttp, ProviderHttpRequest, ProviderHttpResponse } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
 import { errorFromEvent, errorFromTransport, isRecord } from "../upstream/failure.ts";
+import { ImageJsonReader, parseImageJson } from "../upstream/image-json.ts";
 import { refuse, send } from "../upstream/send.ts";
 import { parseTokenCount } from "../upstream/token-count.ts";
 import { untilLeft } from "../upstream/until-left.ts";
-import { ImageJsonReader, parseImageJson } from "./image-json.ts";
 import { encodeImageForm, imageParameters } from "./image-request.ts";
 
 /** What differs between the upstreams that speak this dialect. */

@@ -93,5 +93,6 @@ function isCountOfTokens(usage: TokenUsage): boolean {
   const areCounts = counts.every(
     (count) => count === undefined || (Number.isSafeInteger(count) && count >= 0),
   );
-  return areCounts && (usage.imagePrompt ?? 0) <= usage.prompt;
+  const { prompt, imagePrompt = 0, completion, imageCompletion = 0 } = usage;
+  return areCounts && imagePrompt <= prompt && imageCompletion <= completion;
 }

@@ -147,7 +147,10 @@ function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
     faults.length > 0
       ? faults.map((fault) => `${JSON.stringify(fault.loc)} ${String(fault.msg)}`).join("; ")
       : (stringsOf(error, textFields)[0] ?? stringsOf(body, textFields)[0] ?? "");
-  return { names: stringsOf(error, nameFields), text };
+  // Google's reasons lie a level deeper, and say more than its status.
+  const reasons = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
+  const names = [...reasons.flatMap((each) => stringsOf(each, ["reason"])), ...stringsOf(error, nameFields)];
+  return { names, text };
 }
 
 function stringsOf(object: Readonly<Record<string, unknown>>, fields: readonly string[]): readonly string[] {

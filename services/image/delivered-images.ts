@@ -65,18 +65,20 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
       referenceMegapixels: this.#referenceMegapixels ?? bound.referenceMegapixels,
     };
     const byTokens = (isOutput: boolean) =>
-      prices.some(({ billable, unit }) => unit === "token" && (billable === "output_image") === isOutput);
+      prices.some(({ billable, unit }) => unit === "token" && billable.startsWith("output_") === isOutput);
+    const textApart = prices.some(({ billable }) => billable === "output_text");
     return {
       inputByTokens: byTokens(false),
       outputByTokens: byTokens(true),
       byReportedCost: endpoint.billedBy === "reported_cost",
       mostNanoUsd: mostImagesCanCost(prices, asked),
-      priceOf: ({ prompt, imagePrompt = 0, completion }) =>
+      priceOf: ({ prompt, imagePrompt = 0, completion, imageCompletion = completion }) =>
         imageListPrice(prices, {
           ...asked,
           textTokens: prompt - imagePrompt,
           referenceTokens: imagePrompt,
-          outputTokens: completion,
+          outputTokens: textApart ? imageCompletion : completion,
+          outputTextTokens: completion - imageCompletion,
         }),
     };
   }

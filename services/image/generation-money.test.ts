@@ -126,6 +126,20 @@ describe("images", () => {
     expect(paid.event()).toMatchObject({ costNanoUsd: 10n + 3n * 3n + 2n });
   });
 
+  test("cost apart from the text that comes with them, where it has a price of its own", async () => {
+    const usage: TokenUsage = { prompt: 12, completion: 50, imageCompletion: 40 };
+    const text: ImagePrice = {
+      ...perImage,
+      billable: "output_text",
+      unit: "token",
+      nanoUsdPerMillion: 3n * million,
+    };
+    const prices = [...byTokens, { ...text, mostTokensEach: 100n }];
+    const { draw, paid } = scene({ prices, painter: { output: [image()], usage } });
+    await Array.fromAsync(draw());
+    expect(paid.event()).toMatchObject({ costNanoUsd: 10n * 40n + 3n * 10n + 10n * 12n });
+  });
+
   test("are not asked for where a reference has more megapixels than the endpoint takes", async () => {
     const reference = {
       bytes: await pictureOf(10, 10),

@@ -1,15 +1,14 @@
 /**
- * Reads JSON whose images are megabytes of base64 under "b64_json". Parsing such a text as a whole costs a copy of it as
+ * Reads JSON whose images are megabytes of base64 under one key, "b64_json" unless another is given. Parsing such a text as a whole costs a copy of it as
  * a string, a scan of every character and the image as a string; here an image's characters are found by its quotes.
  *
- * - The result is what JSON.parse gives, but with bytes in place of each string under "b64_json".
+ * - The result is what JSON.parse gives, but with bytes in place of each string under that key.
  * - What is not such a string, or is written with escapes, goes to JSON.parse as it stands.
  * - An image's characters are held as the chunks they came in until its closing quote, then decoded once.
  */
 import { ProviderError } from "../contract.ts";
-import { decodeBase64 } from "../upstream/base64.ts";
+import { decodeBase64 } from "./base64.ts";
 
-const imageKey = "b64_json";
 const quote = 0x22;
 const backslash = 0x5c;
 const betweenKeyAndValue = /^[ \t\r\n]*:[ \t\r\n]*$/;
@@ -23,6 +22,7 @@ type Place = "outside" | "string" | "image";
 
 /** Reads one JSON text, pushed in chunks cut anywhere. Chunks must not change once pushed. */
 export class ImageJsonReader {
+  readonly #imageKey: string;
   readonly #images: Uint8Array[] = [];
   /** The text with its images taken out. */
   #rest = Buffer.alloc(0);
@@ -35,6 +35,10 @@ export class ImageJsonReader {
   /** What has come since the last string, as far as it can matter. */
   #between = "";
   #imagePieces: Uint8Array[] = [];
+
+  constructor(imageKey = "b64_json") {
+    this.#imageKey = imageKey;
+  }
 
   /** Takes the next chunk. Throws ProviderError where the text around the images has no end. */
   push(bytes: Uint8Array): void {
@@ -50,7 +54,7 @@ export class ImageJsonReader {
   finish(): unknown {
     try {
       return JSON.parse(this.#rest.toString("utf8", 0, this.#restBytes), (key, value: unknown) =>
-        key === imageKey && typeof value === "string" ? this.#imageOf(value) : value,
+        key === this.#imageKey && typeof value === "string" ? this.#imageOf(value) : value,
       );
     } catch (error) {
       if (error instanceof ProviderError) throw error;
@@ -62,14 +66,14 @@ export class ImageJsonReader {
   #readOutside(chunk: Buffer, start: number): number {
     const found = chunk.indexOf(quote, start);
     const end = found < 0 ? chunk.length : found;
-    if (this.#string === imageKey && this.#between.length + end - start < 64) {
+    if (this.#string === this.#imageKey && this.#between.length + end - start < 64) {
       this.#between += chunk.toString("latin1", start, end);
     } else {
       this.#string = "";
     }
     this.#keep(chunk.subarray(start, end));
     if (found < 0) return end;
-    const isImage = this.#string === imageKey && betweenKeyAndValue.test(this.#between);
+    const isImage = this.#string === this.#imageKey && betweenKeyAndValue.test(this.#between);
     this.#place = isImage ? "image" : "string";
     this.#string = "";
     this.#between = "";
@@ -80,8 +84,8 @@ export class ImageJsonReader {
   #readString(chunk: Buffer, start: number): number {
     const found = this.#endOfString(chunk, start);
     const end = found < 0 ? chunk.length : found;
-    if (this.#string.length <= imageKey.length) {
-      this.#string += chunk.toString("latin1", start, Math.min(end, start + imageKey.length + 1));
+    if (this.#string.length <= this.#imageKey.length) {
+      this.#string += chunk.toString("latin1", start, Math.min(end, start + this.#imageKey.length + 1));
     }
     if (found < 0) {
       this.#keep(chunk.subarray(start));

@@ -11,7 +11,7 @@ import { sql } from "kysely";
 import { type GenerationEvent, Outcome } from "../gen/media/event/v1/generation_event_pb.ts";
 import { connectDatabase } from "../lib/database/connect.ts";
 import { migrateToLatest } from "../lib/database/migrate.ts";
-import { consumeEvents } from "../lib/events/batch-consumer.ts";
+import { EventConsumer } from "../lib/events/batch-consumer.ts";
 import type { Bus } from "../lib/events/bus.ts";
 import { toEventMessage } from "../lib/events/event-message.ts";
 import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
@@ -160,7 +160,7 @@ async function measureGroup(bus: Bus, size: number): Promise<void> {
   const first = Promise.withResolvers<void>();
   const begin = Promise.withResolvers<void>();
   const batches: number[] = [];
-  const consumer = consumeEvents({
+  const consumer = new EventConsumer({
     bus,
     group: `bench-${randomUUID()}`,
     log: silentLog,

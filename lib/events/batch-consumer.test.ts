@@ -6,7 +6,7 @@ import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { StartError } from "../runtime/start-error.ts";
-import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
+import { EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
 import type { Bus, OutgoingMessage } from "./bus.ts";
 import { type BusReader, BusStage, bytes, patience, patiently, text } from "./bus-stage.suite.ts";
 import { toEventMessage } from "./event-message.ts";
@@ -52,7 +52,7 @@ describe("a consumer of events", { timeout: 60_000 }, () => {
     options: Partial<EventConsumerOptions> & Pick<EventConsumerOptions, "apply">,
   ): EventConsumer {
     const isPoison = (error: unknown) => error instanceof BadEvents;
-    consumer = consumeEvents({ bus, group, log: silentLog, maxAgeMs: 2 * hourMs, isPoison, ...options });
+    consumer = new EventConsumer({ bus, group, log: silentLog, maxAgeMs: 2 * hourMs, isPoison, ...options });
     return consumer;
   }
 

@@ -49,38 +49,19 @@ export interface EventConsumerOptions {
   isPoison(error: unknown): boolean;
 }
 
-/** A service's reading of the events, with counts for metrics. */
-export interface EventConsumer {
-  /** Whether the group's place could be read lately. */
-  readonly connected: boolean;
-  /** Messages that wait; undefined while it is not known. */
-  readonly lag: number | undefined;
-  /** Messages put onto the dead-letter topic. */
-  readonly deadLettered: number;
-  /** Events handed to the store and not refused; copies count again. */
-  readonly applied: number;
-  /**
-   * Resolves with the reason when nothing can ever be consumed, since the topic keeps messages longer than `maxAgeMs`:
-   * the process has to end. Otherwise it stays pending.
-   */
-  readonly failed: Promise<Error>;
-  /** Lets the running batch end and leaves the group. */
-  stop(): Promise<void>;
-}
-
 const defaultMaxBatchMessages = 500;
-
-/** Begins to take in events, in the background; a bus that is away is waited for. */
-export function consumeEvents(options: EventConsumerOptions): EventConsumer {
-  return new RunningEventConsumer(options);
-}
 
 interface Decoded {
   readonly message: BusMessage;
   readonly event: GenerationEvent;
 }
 
-class RunningEventConsumer implements EventConsumer {
+/** A service's reading of the events, with counts for metrics. Goes on in the background and waits for a bus that is away. */
+export class EventConsumer {
+  /**
+   * Resolves with the reason when nothing can ever be consumed, since the topic keeps messages longer than `maxAgeMs`:
+   * the process has to end. Otherwise it stays pending.
+   */
   readonly failed: Promise<Error>;
   readonly #options: EventConsumerOptions;
   readonly #clock: Clock;
@@ -98,22 +79,27 @@ class RunningEventConsumer implements EventConsumer {
     this.#starting = this.#start(failed.resolve);
   }
 
+  /** Whether the group's place could be read lately. */
   get connected(): boolean {
     return this.#consumer?.connected ?? false;
   }
 
+  /** Messages that wait; undefined while it is not known. */
   get lag(): number | undefined {
     return this.#consumer?.lag;
   }
 
+  /** Messages put onto the dead-letter topic. */
   get deadLettered(): number {
     return this.#deadLettered;
   }
 
+  /** Events handed to the store and not refused; copies count again. */
   get applied(): number {
     return this.#applied;
   }
 
+  /** Lets the running batch end and leaves the group. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#starting;

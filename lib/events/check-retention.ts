@@ -1,6 +1,5 @@
 import type { Log } from "../runtime/log.ts";
 import { StartError } from "../runtime/start-error.ts";
-import { withLimit } from "../runtime/with-limit.ts";
 import type { Bus } from "./bus.ts";
 import { RetryPause } from "./retry-pause.ts";
 
@@ -37,16 +36,12 @@ async function readRetention({ bus, topic, log, signal }: RetentionCheck): Promi
   const pause = new RetryPause(firstPauseMs, longestPauseMs);
   for (;;) {
     signal.throwIfAborted();
-    const attempt = new AbortController();
     try {
-      const work = bus.retentionMs(topic, attempt.signal);
-      return await withLimit(work, { timeoutMs: attemptTimeoutMs, signal });
+      return await bus.retentionMs(topic, AbortSignal.any([signal, AbortSignal.timeout(attemptTimeoutMs)]));
     } catch (thrown) {
       signal.throwIfAborted();
       if (!pause.failing) log.warn({ err: thrown, topic }, "events can't be consumed yet");
       await pause.wait(signal);
-    } finally {
-      attempt.abort();
     }
   }
 }

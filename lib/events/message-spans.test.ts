@@ -4,7 +4,7 @@ import { recordSpans } from "../../test/fakes/recorded-spans.ts";
 import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { type Span, silentSpan } from "../runtime/span.ts";
-import { consumeEvents, type EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
+import { EventConsumer, type EventConsumerOptions } from "./batch-consumer.ts";
 import type { Bus } from "./bus.ts";
 import { BusStage, patience, patiently } from "./bus-stage.suite.ts";
 import { toEventMessage } from "./event-message.ts";
@@ -50,7 +50,7 @@ describe("events whose requests are traced", { timeout: 60_000 }, () => {
 
   function consume(options: Partial<EventConsumerOptions> & Pick<EventConsumerOptions, "apply">): void {
     const write = (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>);
-    consumer = consumeEvents({
+    consumer = new EventConsumer({
       bus,
       group: "test.group",
       log: createLog({ name: "test", level: "debug", destination: { write } }),

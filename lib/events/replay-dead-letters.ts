@@ -6,11 +6,13 @@
  * 3. A message that is quarantined again while the replay runs is left for the next one: the replay ends.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
+import { withLimit } from "../runtime/with-limit.ts";
 import { type Bus, type BusConsumer, type BusMessage, PublishError } from "./bus.ts";
 import { fromDeadLetterMessage, type ReadDeadLetter, replayHeader } from "./dead-letter.ts";
-import { sendAll } from "./send-all.ts";
+import { sendAll } from "./send-queue.ts";
 import { deadLetterTopicOf } from "./topics.ts";
 
 /** What to replay. */
@@ -93,17 +95,8 @@ class Replay {
   /** Resolves when everything is put back or parked. */
   async run(): Promise<void> {
     const { signal } = this.#options;
-    const done = Promise.withResolvers<void>();
-    const look = setInterval(() => {
-      if (this.#isDone()) done.resolve();
-    }, lookMs);
-    const onAbort = () => done.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      await Promise.race([done.promise, this.#failed.promise]);
-    } finally {
-      clearInterval(look);
-      signal.removeEventListener("abort", onAbort);
+    while (!this.#isDone()) {
+      await withLimit(Promise.race([delay(lookMs), this.#failed.promise]), { signal });
     }
   }
 
@@ -136,13 +129,8 @@ class Replay {
   /** Holds a partition where it is until the replay ends; always rejects. */
   async #park(partition: number, signal: AbortSignal): Promise<never> {
     this.#parked.add(partition);
-    await new Promise<void>((resolve) => {
-      for (const end of [signal, this.#left.signal]) {
-        if (end.aborted) resolve();
-        else end.addEventListener("abort", () => resolve(), { once: true });
-      }
-    });
-    throw new Error("left for the next replay");
+    const forEver = new Promise<never>(() => undefined);
+    return withLimit(forEver, { signal: AbortSignal.any([signal, this.#left.signal]) });
   }
 
   async #putBack({ message, topic, eventId }: ReadDeadLetter, signal: AbortSignal): Promise<void> {

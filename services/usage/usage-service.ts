@@ -3,7 +3,7 @@ import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../lib/database/database-errors.ts";
 import { schemaProblems } from "../../lib/database/migrate.ts";
-import { consumeEvents, type EventConsumer } from "../../lib/events/batch-consumer.ts";
+import { EventConsumer } from "../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { watchConsumer } from "../../lib/events/event-metrics.ts";
@@ -81,7 +81,7 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
     },
     readiness: () => schemaProblems(database, usageMigrations),
     start() {
-      consumer = consumeEvents({
+      consumer = new EventConsumer({
         bus,
         group: groups.usage,
         log,

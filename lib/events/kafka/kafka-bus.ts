@@ -1,8 +1,7 @@
 import type { Bus, TopicSettings, TopicState } from "../bus.ts";
-import { administer } from "./kafka-admin.ts";
+import { administer, seekGroup } from "./kafka-admin.ts";
 import { createKafkaClient, type KafkaClientOptions } from "./kafka-client.ts";
 import { KafkaGroupMember } from "./kafka-group-member.ts";
-import { seekGroup } from "./kafka-seek.ts";
 import { KafkaSender } from "./kafka-sender.ts";
 import { checkTopic, ensureTopic, topicRetentionMs } from "./kafka-topics.ts";
 
@@ -32,16 +31,10 @@ export function createKafkaBus(options: KafkaBusOptions): KafkaBus {
     consume: (consume) => new KafkaGroupMember({ openClient, consume, sessionTimeoutMs, log }),
     seek: (seek, signal) => seekGroup(openClient(), seek, signal),
     ensureTopics: (topics, signal) =>
-      administer(client, signal, (admin) => inTurn(topics, (topic) => ensureTopic(admin, topic))),
+      administer(client, signal, (admin) => Array.fromAsync(topics, (topic) => ensureTopic(admin, topic))),
     checkTopics: (topics, signal) =>
-      administer(client, signal, (admin) => inTurn(topics, (topic) => checkTopic(admin, topic))),
+      administer(client, signal, (admin) => Array.fromAsync(topics, (topic) => checkTopic(admin, topic))),
     retentionMs: (topic, signal) => administer(client, signal, (admin) => topicRetentionMs(admin, topic)),
     close: () => sender.close(),
   };
-}
-
-async function inTurn<T, R>(items: readonly T[], act: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const results: R[] = [];
-  for (const item of items) results.push(await act(item));
-  return results;
 }

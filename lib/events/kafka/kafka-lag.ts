@@ -39,9 +39,7 @@ export class KafkaLag {
   /** What brokers report; what the member itself has seen since is newer. */
   measure(measures: readonly PartitionMeasure[]): void {
     for (const { partition, end, start, committed } of measures) {
-      const place = this.#places.get(partition);
-      const next = larger(start, committed);
-      this.#places.set(partition, { end: larger(end, place?.end), next: larger(next, place?.next) });
+      this.advance(partition, end, larger(start, committed));
     }
   }
 

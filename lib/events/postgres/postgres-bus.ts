@@ -1,7 +1,7 @@
 import { connectDatabase } from "../../database/connect.ts";
 import type { Log } from "../../runtime/log.ts";
 import { withLimit } from "../../runtime/with-limit.ts";
-import type { Bus, TopicState } from "../bus.ts";
+import type { Bus } from "../bus.ts";
 import { busMigrations } from "./postgres-bus-migrations.ts";
 import type { BusTables } from "./postgres-bus-tables.ts";
 import { PostgresConsumer } from "./postgres-consumer.ts";
@@ -58,11 +58,8 @@ export function createPostgresBus(options: PostgresBusOptions): Bus {
       return new PostgresConsumer({ database, session, log, consume, lookMs });
     },
     seek: (seek, signal) => withLimit(seekGroup(database, seek), { signal }),
-    async ensureTopics(topics, signal) {
-      const states: TopicState[] = [];
-      for (const topic of topics) states.push(await withLimit(ensureTopic(database, topic), { signal }));
-      return states;
-    },
+    ensureTopics: (topics, signal) =>
+      Array.fromAsync(topics, (topic) => withLimit(ensureTopic(database, topic), { signal })),
     retentionMs: (topic, signal) => withLimit(topicRetentionMs(database, topic), { signal }),
     async close() {
       closing.abort(new Error("the bus was closed"));

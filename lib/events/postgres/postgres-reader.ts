@@ -100,7 +100,8 @@ export class PostgresReader {
       else {
         await this.#handle(messages);
         if (!(await this.#move(through + 1n))) return false; // 1.
-        if (messages.length < maxBatchMessages) await this.#gather(); // 4.
+        if (messages.length < maxBatchMessages)
+          await delay(gatherMs, undefined, { signal: this.#end }).catch(() => undefined); // 4.
       }
       this.#pause.reset();
     } catch (thrown) {
@@ -113,15 +114,7 @@ export class PostgresReader {
 
   async #handle(messages: readonly BusMessage[]): Promise<void> {
     this.#foundNothing = false;
-    if (messages.length === 0) return;
-    const batch = new AbortController();
-    const abort = () => batch.abort();
-    this.#end.addEventListener("abort", abort, { once: true }); // 3.
-    try {
-      await this.#options.consume.handle(messages, batch.signal);
-    } finally {
-      this.#end.removeEventListener("abort", abort);
-    }
+    if (messages.length > 0) await this.#options.consume.handle(messages, this.#end); // 3.
   }
 
   /** Tries until the place is moved or can't be, since somebody else moved it or nobody can wait for it any longer. */
@@ -141,10 +134,6 @@ export class PostgresReader {
         await pause.wait();
       }
     }
-  }
-
-  async #gather(): Promise<void> {
-    await delay(gatherMs, undefined, { signal: this.#end }).catch(() => undefined);
   }
 
   /** Learns how far the log reaches and what is deleted; gives the group's place. */

@@ -15,8 +15,7 @@ export interface ReaderLock extends ListeningConnection {
   release(): Promise<void>;
 }
 
-/** Hears how far the log of a topic reaches. */
-export type AppendListener = (end: LogEnd) => void;
+type AppendListener = (end: LogEnd) => void;
 
 /** After so long without a word the database takes a client for dead, and frees what it has locked: about 25 s. */
 const keepAlive =

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { isDataFault } from "../../../lib/database/database-errors.ts";
-import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
@@ -37,7 +37,7 @@ const maxBatchMessages = 200;
 /** Begins to apply events, to publish what is due and to prune old holds. A bus that is away is waited for. */
 export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBackground {
   const { bus, clock, log, retentionDays, tracer = silentTracer } = options;
-  const consumer = consumeEvents({
+  const consumer = new EventConsumer({
     bus,
     group: groups.account,
     log,

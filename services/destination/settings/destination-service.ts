@@ -3,7 +3,7 @@ import { DestinationAdminService } from "../../../gen/media/destination/v1/desti
 import { DestinationService } from "../../../gen/media/destination/v1/destination_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
 import { schemaProblems } from "../../../lib/database/migrate.ts";
-import { consumeEvents, type EventConsumer } from "../../../lib/events/batch-consumer.ts";
+import { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
@@ -156,7 +156,7 @@ function startConsumer(
   clock: Clock,
   deliveries: Deliveries,
 ): EventConsumer {
-  return consumeEvents({
+  return new EventConsumer({
     bus,
     group: groups.destination,
     log,

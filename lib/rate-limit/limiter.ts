@@ -111,15 +111,12 @@ export class AdmissionIds {
   }
 }
 
-/** An admission that runs `end` once. */
-export function admissionUntil(id: string, end: () => void): Admission {
+/** Runs `end` with the first call. */
+export function once(end: () => void): () => void {
   let ended = false;
-  return {
-    id,
-    release() {
-      if (ended) return;
-      ended = true;
-      end();
-    },
+  return () => {
+    if (ended) return;
+    ended = true;
+    end();
   };
 }

@@ -9,7 +9,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import type { LoopDelay } from "../runtime/loop-delay.ts";
 import { HeldIds } from "./held-ids.ts";
-import { throwIfGone } from "./limiter.ts";
+import { once, throwIfGone } from "./limiter.ts";
 
 /** What a process can carry; times in milliseconds. */
 export interface LoadShedderOptions {
@@ -26,12 +26,7 @@ export interface LoadShedderOptions {
 }
 
 /** Why a request was refused: as many run as may, or the event loop is late. */
-export type ShedCause = "requests" | "loop_delay";
-
-interface Waiting {
-  /** There is a place for it. */
-  readonly admitted: () => void;
-}
+type ShedCause = "requests" | "loop_delay";
 
 /** The least and the most of a Retry-After, milliseconds. */
 const [leastRetryMs, mostRetryMs] = [1000, 3000];
@@ -40,7 +35,7 @@ const [leastRetryMs, mostRetryMs] = [1000, 3000];
 export class LoadShedder {
   readonly #options: LoadShedderOptions;
   readonly #held = new HeldIds();
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<() => void>();
   readonly #refused: Record<ShedCause, number> = { requests: 0, loop_delay: 0 };
 
   constructor(options: LoadShedderOptions) {
@@ -80,21 +75,17 @@ export class LoadShedder {
     const { loopDelay } = this.#options;
     this.#held.hold(id);
     loopDelay.begin();
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
+    return once(() => {
       loopDelay.end();
       this.#held.letGo(id);
       this.#letIn();
-    };
+    });
   }
 
   #letIn(): void {
-    for (const waiting of this.#waiting) {
+    for (const admit of this.#waiting) {
       if (this.#held.size >= this.#options.maxInFlight) return;
-      this.#waiting.delete(waiting);
-      waiting.admitted();
+      admit();
     }
   }
 
@@ -103,13 +94,11 @@ export class LoadShedder {
     const stop = () => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
-      this.#waiting.delete(waiting);
+      this.#waiting.delete(admit);
     };
-    const waiting: Waiting = {
-      admitted: () => {
-        stop();
-        resolve(this.#hold(id));
-      },
+    const admit = () => {
+      stop();
+      resolve(this.#hold(id));
     };
     const onAbort = () => {
       stop();
@@ -120,7 +109,7 @@ export class LoadShedder {
       reject(this.#refusal("requests"));
     }, this.#options.maxWaitMs ?? 250);
     signal?.addEventListener("abort", onAbort, { once: true });
-    this.#waiting.add(waiting);
+    this.#waiting.add(admit);
     return promise;
   }
 

@@ -2,8 +2,8 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import {
   type Admission,
   AdmissionIds,
-  admissionUntil,
   type LimitedRequest,
+  once,
   type Refusal,
   type RequestLimiter,
   type RequestLimits,
@@ -47,7 +47,7 @@ export class LocalLimiter implements RequestLimiter {
 
   #hold({ bucket }: LimitedRequest, id: string): Admission {
     this.#counts.hold(bucket, id);
-    return admissionUntil(id, () => this.#counts.letGo(bucket, id));
+    return { id, release: once(() => this.#counts.letGo(bucket, id)) };
   }
 }
 

@@ -1,19 +1,8 @@
 import { createClient } from "@redis/client";
-import type { LimitedRequest } from "./limiter.ts";
-import {
-  enterScript,
-  giveScript,
-  type Lease,
-  type LeaseQuestion,
-  oweScript,
-  type RedisAnswer,
-  renewScript,
-  takeScript,
-  type WindowState,
-} from "./redis-scripts.ts";
+import { enterScript, giveScript, oweScript, renewScript, takeScript } from "./redis-scripts.ts";
 
 /** How to reach Redis; times in milliseconds. */
-export interface RedisConnectionOptions {
+interface RedisConnectionOptions {
   /** redis:// or rediss://; a secret. */
   readonly url: string;
   /** How long opening a connection may take, its handshake included. */
@@ -74,24 +63,10 @@ export class RedisConnection {
     }
   }
 
-  take(question: LeaseQuestion): Promise<RedisAnswer> {
-    return this.#connected().take(question);
-  }
-
-  enter(question: LeaseQuestion): Promise<RedisAnswer> {
-    return this.#connected().enter(question);
-  }
-
-  give(lease: Lease): Promise<unknown> {
-    return this.#connected().give(lease);
-  }
-
-  renew(request: LimitedRequest, leases: readonly Lease[], leaseMs: number): Promise<unknown> {
-    return this.#connected().renew(request, leases, leaseMs);
-  }
-
-  owe(windowKey: string, count: number, leftMs: number): Promise<WindowState> {
-    return this.#connected().owe(windowKey, count, leftMs);
+  /** The scripts, as commands. Throws where there is no connection. */
+  get commands() {
+    if (this.#client === undefined) throw Object.assign(new Error("not connected"), { code: "ENOTCONN" });
+    return this.#client;
   }
 
   /** Gives the connection up; what still waits on it is rejected. */
@@ -109,11 +84,6 @@ export class RedisConnection {
       clearTimeout(timer);
     }
     this.drop();
-  }
-
-  #connected() {
-    if (this.#client === undefined) throw Object.assign(new Error("not connected"), { code: "ENOTCONN" });
-    return this.#client;
   }
 
   #lost(client: ReturnType<typeof newClient>, error: unknown): void {

@@ -20,12 +20,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../runtime/log.ts";
-import { HeldLeases } from "./held-leases.ts";
 import {
   type Admission,
   AdmissionIds,
-  admissionUntil,
   type LimitedRequest,
+  once,
   type Refusal,
   type RequestLimiter,
   type RequestLimits,
@@ -37,7 +36,7 @@ import {
 import { LocalCounts } from "./local-counts.ts";
 import { RedisConnection, redisFailure } from "./redis-connection.ts";
 import { RedisDebts } from "./redis-debts.ts";
-import type { Lease, RedisAnswer } from "./redis-scripts.ts";
+import { type Lease, leasesKey, type RedisAnswer } from "./redis-scripts.ts";
 
 /** Limits over all processes that use the same Redis; times in milliseconds. */
 export interface RedisLimiterOptions {
@@ -67,7 +66,7 @@ export class RedisLimiter implements RequestLimiter {
   readonly #redis: RedisConnection;
   readonly #local: LocalCounts;
   readonly #debts: RedisDebts;
-  readonly #leases = new HeldLeases();
+  readonly #leases = new Set<Lease>();
   readonly #ids = new AdmissionIds();
   readonly #probeBucket = `probe-${this.#ids.next()}`;
   readonly #closing = new AbortController();
@@ -124,7 +123,9 @@ export class RedisLimiter implements RequestLimiter {
     throwIfGone(signal);
     const lease: Lease = { request, id: id ?? this.#ids.next(), holder: "entered" };
     const { leaseMs, limits, windowMs } = this.#options;
-    const { answer } = await this.#ask(() => this.#redis.enter({ ...lease, leaseMs, limits, windowMs }));
+    const { answer } = await this.#ask(() =>
+      this.#redis.commands.enter({ ...lease, leaseMs, limits, windowMs }),
+    );
     this.#obey(lease, answer, () => this.#local.fullness(request, limits, id));
     return this.#begin(lease, signal);
   }
@@ -172,14 +173,14 @@ export class RedisLimiter implements RequestLimiter {
 
   #take(lease: Lease, limits: RequestLimits = this.#options.limits): Promise<RedisAnswer> {
     const { leaseMs, windowMs } = this.#options;
-    return this.#redis.take({ ...lease, leaseMs, windowMs, limits });
+    return this.#redis.commands.take({ ...lease, leaseMs, windowMs, limits });
   }
 
   #begin(lease: Lease, signal: AbortSignal | undefined): Admission {
     const { request, id } = lease;
     this.#local.hold(request.bucket, id);
     this.#leases.add(lease);
-    const admission = admissionUntil(id, () => this.#end(lease));
+    const admission = { id, release: once(() => this.#end(lease)) };
     if (signal?.aborted) admission.release();
     throwIfGone(signal);
     return admission;
@@ -193,7 +194,7 @@ export class RedisLimiter implements RequestLimiter {
 
   /** A failure is nobody's to mend: the lease ends by itself. */
   #giveBack(lease: Lease): void {
-    if (this.#redis.ready) this.#redis.give(lease).catch(() => undefined);
+    if (this.#redis.ready) this.#redis.commands.give(lease).catch(() => undefined);
   }
 
   #leave(cause: string): void {
@@ -242,7 +243,11 @@ export class RedisLimiter implements RequestLimiter {
     const { clock, probeTimeoutMs } = this.#options;
     if (!this.#redis.ready) return;
     const reports = this.#debts.take().map(async ({ key, kind, name, count, endsMs }) => {
-      const { begun, leftMs } = await this.#redis.owe(key, count, Math.ceil(endsMs - clock.monotonicMs()));
+      const { begun, leftMs } = await this.#redis.commands.owe(
+        key,
+        count,
+        Math.ceil(endsMs - clock.monotonicMs()),
+      );
       this.#local.learn(kind, name, begun, leftMs);
     });
     await within(probeTimeoutMs, Promise.allSettled(reports));
@@ -254,11 +259,14 @@ export class RedisLimiter implements RequestLimiter {
 
   async #renew(): Promise<void> {
     const { leaseMs, probeTimeoutMs } = this.#options;
-    for (const leases of this.#leases.byBucket()) {
+    for (const bucket of Map.groupBy(this.#leases, ({ request }) => leasesKey(request)).values()) {
+      // What was given back since must not come to life again.
+      const [first, ...others] = bucket.filter((lease) => this.#leases.has(lease));
       if (this.#away) return;
+      if (first === undefined) continue;
       try {
-        const answer = await within(probeTimeoutMs, this.#redis.renew(leases[0].request, leases, leaseMs));
-        if (answer === undefined) this.#leave("slow");
+        const renewed = this.#redis.commands.renew(first.request, [first, ...others], leaseMs);
+        if ((await within(probeTimeoutMs, renewed)) === undefined) this.#leave("slow");
       } catch (thrown) {
         this.#leave(redisFailure(thrown));
       }

@@ -18,9 +18,6 @@ import {
  * The sorted sets expire when their last leases would.
  */
 
-/** Who holds a request: where it was admitted, or where it went on. */
-export type Holder = "admitted" | "entered";
-
 type Counted = Pick<LimitedRequest, "bucket" | "account">;
 
 function keyOf({ bucket, account = bucket }: Counted, what: string): string {
@@ -54,7 +51,8 @@ export type RedisAnswer = "admitted" | Refusal;
 export interface Lease {
   readonly request: LimitedRequest;
   readonly id: string;
-  readonly holder: Holder;
+  /** Where it was admitted, or where it went on. */
+  readonly holder: "admitted" | "entered";
 }
 
 /** A lease that is asked for, and how long it and windows last, milliseconds. */
@@ -80,9 +78,12 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[3] .. ' ' .. ARGV[4])
 ${expireLeases("ARGV[2]")}
 return 0`;
 
-function pushLease(parser: CommandParser, { request, id, holder, limits, leaseMs }: LeaseQuestion): void {
-  parser.pushKey(leasesKey(request));
-  parser.pushKey(holdersKey(request));
+function pushLeaseKeys(parser: CommandParser, counted: Counted): void {
+  parser.pushKey(leasesKey(counted));
+  parser.pushKey(holdersKey(counted));
+}
+
+function pushLease(parser: CommandParser, { id, holder, limits, leaseMs }: LeaseQuestion): void {
   parser.push(`${limits.maxInFlight}`, `${leaseMs}`, id, holder);
 }
 
@@ -111,13 +112,11 @@ ${hold}`,
   parseCommand(parser: CommandParser, question: LeaseQuestion) {
     const { request, limits, windowMs } = question;
     const { account, bucket } = request;
-    parser.pushKey(leasesKey(request));
-    parser.pushKey(holdersKey(request));
+    pushLeaseKeys(parser, request);
     parser.pushKey(windowKey(request));
     parser.pushKey(accountWindowKey(account ?? bucket));
     const ofAccount = account === undefined ? 0 : (limits.accountPerMinute ?? 0);
-    const { maxInFlight } = limits;
-    parser.push(`${maxInFlight}`, `${question.leaseMs}`, question.id, question.holder);
+    pushLease(parser, question);
     parser.push(`${windowMs}`, `${perMinuteOf(request, limits)}`, `${ofAccount}`);
   },
   transformReply: readAnswer,
@@ -130,7 +129,10 @@ ${dropEnded}
 if not redis.call('ZSCORE', KEYS[1], ARGV[3]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return -1 end
 ${hold}`,
   NUMBER_OF_KEYS: 2,
-  parseCommand: pushLease,
+  parseCommand(parser: CommandParser, question: LeaseQuestion) {
+    pushLeaseKeys(parser, question.request);
+    pushLease(parser, question);
+  },
   transformReply: readAnswer,
 });
 
@@ -141,8 +143,7 @@ if not redis.call('ZSCORE', KEYS[2], ARGV[1] .. ' ' .. ARGV[3]) then redis.call(
 return 0`,
   NUMBER_OF_KEYS: 2,
   parseCommand(parser: CommandParser, { request, id, holder }: Lease) {
-    parser.pushKey(leasesKey(request));
-    parser.pushKey(holdersKey(request));
+    pushLeaseKeys(parser, request);
     parser.push(id, holder, holder === "admitted" ? "entered" : "admitted");
   },
   transformReply: (reply: number) => reply,
@@ -160,8 +161,7 @@ ${expireLeases("ARGV[1]")}
 return 0`,
   NUMBER_OF_KEYS: 2,
   parseCommand(parser: CommandParser, counted: Counted, leases: readonly Lease[], leaseMs: number) {
-    parser.pushKey(leasesKey(counted));
-    parser.pushKey(holdersKey(counted));
+    pushLeaseKeys(parser, counted);
     parser.push(`${leaseMs}`, ...leases.flatMap(({ id, holder }) => [id, holder]));
   },
   transformReply: (reply: number) => reply,

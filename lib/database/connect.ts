@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Log } from "../runtime/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 
 interface DatabaseOptions {
   /** `postgres://` URL; what its query says (`sslmode`, `statement_timeout`, …) goes before the defaults here. */
@@ -10,19 +11,8 @@ interface DatabaseOptions {
   readonly log: Log;
   /** Most connections open at once; 8 unless given, since more of them only slow down an account that all want. */
   readonly maxConnections?: number;
-  /** Is handed the pool once, for metrics; its counts are those of the moment they are read. */
-  readonly watch?: ((pool: PoolReading) => void) | undefined;
-}
-
-/** A pool of connections as it stands now. */
-export interface PoolReading {
-  readonly schema: string;
-  /** Connections that are open. */
-  readonly open: number;
-  /** Those of them that nobody uses. */
-  readonly idle: number;
-  /** Queries that wait for one. */
-  readonly waiting: number;
+  /** Tells how busy the pool is. */
+  readonly metrics?: Metrics | undefined;
 }
 
 const defaultMaxConnections = 8;
@@ -60,23 +50,26 @@ export function connectDatabase<DB>(options: DatabaseOptions): Kysely<DB> {
   pool.on("connect", (client) => {
     client.on("error", (error) => log.debug({ err: error, schema }, "database connection broke"));
   });
-  options.watch?.(readingOf(pool, schema));
+  if (options.metrics !== undefined) watchPool(options.metrics, schema, pool);
   return new Kysely<DB>({ dialect: new PostgresDialect({ pool }) });
 }
 
-function readingOf(pool: pg.Pool, schema: string): PoolReading {
-  return {
-    schema,
-    get open() {
-      return pool.totalCount;
-    },
-    get idle() {
-      return pool.idleCount;
-    },
-    get waiting() {
-      return pool.waitingCount;
-    },
-  };
+function watchPool(metrics: Metrics, schema: string, pool: pg.Pool): void {
+  metrics.observe({
+    name: "media_gateway_database_connections",
+    help: "Connections to the database that are open, by what they do.",
+    kind: "gauge",
+    read: () => [
+      { value: pool.totalCount - pool.idleCount, labels: { schema, state: "busy" } },
+      { value: pool.idleCount, labels: { schema, state: "idle" } },
+    ],
+  });
+  metrics.observe({
+    name: "media_gateway_database_waiting",
+    help: "Queries that wait for a connection.",
+    kind: "gauge",
+    read: () => [{ value: pool.waitingCount, labels: { schema } }],
+  });
 }
 
 /** Adds the search path to the URL's own server options, which would otherwise replace it. */

@@ -1,6 +1,5 @@
 import { connectDatabase } from "../database/connect.ts";
 import type { SchemaMigrations } from "../database/migrate.ts";
-import { watchPools } from "../database/pool-metrics.ts";
 import type { Host } from "./host.ts";
 
 /** The schema of a service, watched and closed with its process. It may be away, and its migrations pending. */
@@ -9,7 +8,7 @@ export function openDatabase<DB>(
   { DATABASE_URL: url }: { readonly DATABASE_URL: string },
   { schema }: SchemaMigrations,
 ): ReturnType<typeof connectDatabase<DB>> {
-  const database = connectDatabase<DB>({ url, schema, log, watch: watchPools(metrics) });
+  const database = connectDatabase<DB>({ url, schema, log, metrics });
   onStop(() => database.destroy());
   return database;
 }

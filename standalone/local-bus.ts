@@ -1,23 +1,14 @@
 import { migrateSchema } from "../lib/database/migrate.ts";
 import type { Bus } from "../lib/events/bus.ts";
-import {
-  type KafkaSettings,
-  kafkaConnection,
-  topicLayout,
-  type topicSpec,
-} from "../lib/events/kafka/kafka-config.ts";
+import { kafkaConnection, topicLayout } from "../lib/events/kafka/kafka-config.ts";
 import { createPostgresBus } from "../lib/events/postgres/postgres-bus.ts";
 import { busMigrations } from "../lib/events/postgres/postgres-bus-migrations.ts";
 import { allTopics } from "../lib/events/topics.ts";
 import type { Log } from "../lib/runtime/log.ts";
-
-type LocalBusConfig = Omit<KafkaSettings, "KAFKA_BROKERS"> &
-  Readonly<Record<keyof typeof topicSpec, number>> & {
-    readonly KAFKA_BROKERS: readonly string[] | undefined;
-  };
+import type { StandaloneConfig } from "./config.ts";
 
 interface LocalBusOptions {
-  readonly config: LocalBusConfig;
+  readonly config: StandaloneConfig;
   readonly databaseUrl: string;
   readonly log: Log;
 }

@@ -9,14 +9,11 @@ import { createTokenInterceptor } from "./token-interceptor.ts";
 /** What account answers to processes. */
 export type AccountClient = Client<typeof AccountInternalService>;
 
-/** Where account is, and the caller's own private key. */
-export interface AccountClientConfig {
-  readonly ACCOUNT_URL: string;
-  readonly SERVICE_KEY_FILE: string;
-}
-
 /** A process's client for what account answers to processes. Throws StartError for a key that can't be used. */
-export async function connectAccount(config: AccountClientConfig, issuer: Issuer): Promise<AccountClient> {
+export async function connectAccount(
+  config: { readonly ACCOUNT_URL: string; readonly SERVICE_KEY_FILE: string },
+  issuer: Issuer,
+): Promise<AccountClient> {
   const signer = createTokenSigner(await readServiceKey(config.SERVICE_KEY_FILE, issuer));
   const interceptors = [createTokenInterceptor({ signer, audience: "account" })];
   return createRpcClient(

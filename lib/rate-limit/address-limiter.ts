@@ -1,7 +1,7 @@
 import type { Stranger, Strangers } from "../identity/stranger.ts";
 import { ClientAddresses, type ReadHeader } from "../runtime/client-address.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
-import { type Cidr, cidrListVar, intVar } from "../runtime/config.ts";
+import { type ConfigOf, cidrListVar, intVar } from "../runtime/config.ts";
 import { refusalError, windowUsedUp } from "./limiter.ts";
 import { RateWindows } from "./rate-windows.ts";
 
@@ -11,12 +11,6 @@ export const addressLimitSpec = {
   TRUSTED_PROXIES: cidrListVar({ default: [] }),
 } as const;
 
-/** The same as an environment says it. */
-export interface AddressLimitConfig {
-  readonly ANONYMOUS_LIMIT_PER_MINUTE: number;
-  readonly TRUSTED_PROXIES: readonly Cidr[];
-}
-
 /** Limits the requests that come without a good key, by the client's address, within this process. */
 export class AddressLimiter implements Strangers {
   readonly #perMinute: number;
@@ -24,7 +18,7 @@ export class AddressLimiter implements Strangers {
   readonly #windows: RateWindows;
   #refused = 0;
 
-  constructor(config: AddressLimitConfig, clock: Clock = systemClock) {
+  constructor(config: ConfigOf<typeof addressLimitSpec>, clock: Clock = systemClock) {
     this.#perMinute = config.ANONYMOUS_LIMIT_PER_MINUTE;
     this.#addresses = new ClientAddresses(config.TRUSTED_PROXIES);
     this.#windows = new RateWindows({ clock });

@@ -1,11 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { parsePrometheusText, type Series, sumOf } from "../../test/support/prometheus-text.ts";
+import { readConfig } from "../runtime/config.ts";
 import { silentLog } from "../runtime/log.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { measureLimiter } from "./limit-metrics.ts";
 import type { RequestLimiter } from "./limiter.ts";
 import { LocalLimiter } from "./local-limiter.ts";
-import { openRequestLimiter } from "./open-request-limiter.ts";
+import { openRequestLimiter, rateLimitSpec } from "./open-request-limiter.ts";
 
 const refusals = "media_gateway_rate_limit_refusals_total";
 
@@ -37,7 +38,7 @@ test("refusals are counted by reason, from nought on, and pass through with all 
 });
 
 test("a Redis that is away is exported, and nothing where there is none", async () => {
-  const config = { RATE_LIMIT_PER_MINUTE: 10, MAX_INFLIGHT_PER_KEY: 10 };
+  const config = readConfig(rateLimitSpec, {});
   const away = await openRequestLimiter({ ...config, REDIS_URL: "redis://127.0.0.1:9" }, silentLog);
   onTestFinished(() => away.close());
   const local = await openRequestLimiter({ ...config, REDIS_URL: undefined }, silentLog);

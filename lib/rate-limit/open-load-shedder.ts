@@ -1,4 +1,4 @@
-import { intVar, millisecondsVar } from "../runtime/config.ts";
+import { type ConfigOf, intVar, millisecondsVar } from "../runtime/config.ts";
 import type { LoopDelay } from "../runtime/loop-delay.ts";
 import { LoadShedder } from "./load-shedder.ts";
 
@@ -8,14 +8,8 @@ export const loadSpec = {
   MAX_LOOP_DELAY_MS: millisecondsVar({ default: 250 }),
 } as const;
 
-/** What a process can carry, as an environment says it. */
-export interface LoadConfig {
-  readonly MAX_INFLIGHT_REQUESTS: number;
-  readonly MAX_LOOP_DELAY_MS: number;
-}
-
 /** The shedder of a process, which all its parts share. */
-export function openLoadShedder(config: LoadConfig, loopDelay: LoopDelay): LoadShedder {
+export function openLoadShedder(config: ConfigOf<typeof loadSpec>, loopDelay: LoopDelay): LoadShedder {
   return new LoadShedder({
     maxInFlight: config.MAX_INFLIGHT_REQUESTS,
     maxDelayMs: config.MAX_LOOP_DELAY_MS,

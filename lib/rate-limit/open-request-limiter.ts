@@ -1,4 +1,4 @@
-import { intVar, redisUrlVar } from "../runtime/config.ts";
+import { type ConfigOf, intVar, redisUrlVar } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
 import type { RequestLimiter, RequestLimits } from "./limiter.ts";
 import { LocalLimiter } from "./local-limiter.ts";
@@ -18,24 +18,13 @@ export const rateLimitSpec = {
   REDIS_URL: redisUrlVar({ default: undefined }),
 } as const;
 
-/** What keys may be given, as an environment says it. */
-export interface RateCeilingConfig {
-  readonly RATE_LIMIT_PER_MINUTE: number;
-  readonly MAX_RATE_LIMIT_PER_MINUTE?: number | undefined;
-}
-
-/** The limits that an environment stands for. */
-export interface RateLimitConfig extends RateCeilingConfig {
-  readonly ACCOUNT_RATE_LIMIT_PER_MINUTE?: number | undefined;
-  readonly MAX_INFLIGHT_PER_KEY: number;
-  readonly REDIS_URL: string | undefined;
-}
+type RateLimitConfig = ConfigOf<typeof rateLimitSpec>;
 
 /** A ceiling that the operator did not choose, as a multiple of what a key has by default. */
 const ceilingFactor = 10;
 
 /** The most requests a minute that a key may have. */
-export function keyRateCeiling(config: RateCeilingConfig): number {
+export function keyRateCeiling(config: ConfigOf<typeof rateCeilingSpec>): number {
   return config.MAX_RATE_LIMIT_PER_MINUTE ?? ceilingFactor * config.RATE_LIMIT_PER_MINUTE;
 }
 

@@ -1,4 +1,4 @@
-import { type AddressLimitConfig, AddressLimiter } from "../rate-limit/address-limiter.ts";
+import { AddressLimiter, type addressLimitSpec } from "../rate-limit/address-limiter.ts";
 import { watchStrangers } from "../rate-limit/limit-metrics.ts";
 import type { ConfigOf, processSpec } from "../runtime/config.ts";
 import { createLog, type Log } from "../runtime/log.ts";
@@ -27,7 +27,7 @@ export interface Host {
   fail(): Promise<never>;
 }
 
-type HostConfig = ConfigOf<typeof processSpec> & AddressLimitConfig;
+type HostConfig = ConfigOf<typeof processSpec> & ConfigOf<typeof addressLimitSpec>;
 
 interface HostedProcess<C extends HostConfig> {
   readonly name: string;

@@ -1,8 +1,9 @@
 import { measureLimiter, watchLoad } from "../rate-limit/limit-metrics.ts";
 import type { RequestLimiter } from "../rate-limit/limiter.ts";
 import type { LoadShedder } from "../rate-limit/load-shedder.ts";
-import { type LoadConfig, openLoadShedder } from "../rate-limit/open-load-shedder.ts";
-import { openRequestLimiter, type RateLimitConfig } from "../rate-limit/open-request-limiter.ts";
+import { type loadSpec, openLoadShedder } from "../rate-limit/open-load-shedder.ts";
+import { openRequestLimiter, type rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
+import type { ConfigOf } from "../runtime/config.ts";
 import type { Host } from "./host.ts";
 
 /** What decides how much a process takes on. */
@@ -14,7 +15,7 @@ export interface ProcessLimits {
 /** The limits of a process, measured; Redis may be away. */
 export async function openLimits(
   { log, metrics, loopDelay, onStop }: Host,
-  config: RateLimitConfig & LoadConfig,
+  config: ConfigOf<typeof rateLimitSpec & typeof loadSpec>,
 ): Promise<ProcessLimits> {
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   onStop(() => limiter.close());

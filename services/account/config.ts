@@ -1,12 +1,9 @@
 import { isApiKey } from "../../lib/identity/api-key.ts";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
-import {
-  keyRateCeiling,
-  type RateCeilingConfig,
-  rateCeilingSpec,
-} from "../../lib/rate-limit/open-request-limiter.ts";
+import { keyRateCeiling, rateCeilingSpec } from "../../lib/rate-limit/open-request-limiter.ts";
 import {
   ConfigError,
+  type ConfigOf,
   type ConfigSpec,
   millisecondsVar,
   readConfig,
@@ -35,7 +32,7 @@ export const moneySpec = {
 export type BootstrapConfig = { readonly [N in keyof typeof bootstrapSpec]: string | undefined };
 
 /** What `accountLimits` reads. */
-export type MoneyConfig = { readonly [N in keyof typeof moneySpec]: number } & RateCeilingConfig;
+export type MoneyConfig = ConfigOf<typeof moneySpec & typeof rateCeilingSpec>;
 
 /** The variables of the account service. */
 export const accountSpec = {

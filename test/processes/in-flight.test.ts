@@ -15,10 +15,11 @@ import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
 import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
-import { openRequestLimiter } from "../../lib/rate-limit/open-request-limiter.ts";
+import { openRequestLimiter, rateLimitSpec } from "../../lib/rate-limit/open-request-limiter.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { type RpcServer, startRpcServer } from "../../lib/rpc/server.ts";
+import { readConfig } from "../../lib/runtime/config.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { type Child, startChild } from "../support/processes/child.ts";
 import {
@@ -51,7 +52,8 @@ async function startFlow(redis: RedisServer | undefined): Promise<Flow> {
   const folder = await mkdtemp(join(tmpdir(), "in-flight-"));
   const files = await ensureKeyFiles(folder);
   const limits = { RATE_LIMIT_PER_MINUTE: 1_000_000, MAX_INFLIGHT_PER_KEY: maxInFlight };
-  const limiter = await openRequestLimiter({ ...limits, REDIS_URL: redis?.url }, silentLog);
+  const config = { ...readConfig(rateLimitSpec, {}), ...limits, REDIS_URL: redis?.url };
+  const limiter = await openRequestLimiter(config, silentLog);
   const keys = await openServiceKeySet({ path: files.jwksFile, log: silentLog });
   const services = await startServices(limiter, createTokenVerifier(keys));
   const url = `http://127.0.0.1:${services.port}`;

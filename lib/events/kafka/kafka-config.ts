@@ -1,6 +1,7 @@
 import {
   booleanVar,
   ConfigError,
+  type ConfigOf,
   type ConfigSpec,
   hostPortListVar,
   intVar,
@@ -42,17 +43,8 @@ export interface KafkaConnection {
   };
 }
 
-/** What `kafkaSpec` reads. */
-export interface KafkaSettings {
-  readonly KAFKA_BROKERS: readonly string[];
-  readonly KAFKA_SSL: boolean;
-  readonly KAFKA_SASL_MECHANISM: (typeof mechanisms)[number] | undefined;
-  readonly KAFKA_USERNAME: string | undefined;
-  readonly KAFKA_PASSWORD: string | undefined;
-}
-
 /** The connection that is configured. Throws ConfigError when mechanism, name and password are not all there or all not. */
-export function kafkaConnection(config: KafkaSettings): KafkaConnection {
+export function kafkaConnection(config: ConfigOf<typeof kafkaSpec>): KafkaConnection {
   const { KAFKA_BROKERS: brokers, KAFKA_SSL: ssl } = config;
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: username, KAFKA_PASSWORD: password } = config;
   const given = Object.entries({
@@ -70,7 +62,7 @@ export function kafkaConnection(config: KafkaSettings): KafkaConnection {
 }
 
 /** The layout that is configured. */
-export function topicLayout(config: Readonly<Record<keyof typeof topicSpec, number>>): TopicLayout {
+export function topicLayout(config: ConfigOf<typeof topicSpec>): TopicLayout {
   return {
     partitions: config.KAFKA_PARTITIONS,
     replication: config.KAFKA_REPLICATION,

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type ConfigSpec, textVar } from "../../runtime/config.ts";
+import { type ConfigOf, type ConfigSpec, textVar } from "../../runtime/config.ts";
 import { StartError } from "../../runtime/start-error.ts";
 
 /** Certificate and key of a listener; plain HTTP when both are unset. */
@@ -8,15 +8,11 @@ export const tlsSpec = {
   TLS_KEY_FILE: textVar({ default: undefined }),
 } as const satisfies ConfigSpec;
 
-/** Where the certificate and the key of a listener stand. */
-export interface TlsFiles {
-  readonly TLS_CERT_FILE: string | undefined;
-  readonly TLS_KEY_FILE: string | undefined;
-}
-
 /** Certificate and key of a listener, PEM; undefined when none is configured. Throws StartError. */
-export async function readTlsFiles(files: TlsFiles): Promise<{ cert: Buffer; key: Buffer } | undefined> {
-  const { TLS_CERT_FILE, TLS_KEY_FILE } = files;
+export async function readTlsFiles({
+  TLS_CERT_FILE,
+  TLS_KEY_FILE,
+}: ConfigOf<typeof tlsSpec>): Promise<{ cert: Buffer; key: Buffer } | undefined> {
   if (TLS_CERT_FILE === undefined && TLS_KEY_FILE === undefined) return undefined;
   if (TLS_CERT_FILE === undefined || TLS_KEY_FILE === undefined) {
     throw new StartError("TLS_CERT_FILE and TLS_KEY_FILE must be set together");

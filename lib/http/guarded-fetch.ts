@@ -12,29 +12,21 @@ import { OutboundHttpError } from "./outbound-error.ts";
 import { createOutboundHttp, type OutboundHttp, type OutboundResponse } from "./outbound-fetch.ts";
 import { type AddressGuard, AddressRefusedError, parseFetchUrl } from "./url-guard.ts";
 
-/** How a guarded fetch failed. */
-export type GuardedFetchErrorKind =
+const messages = {
   /** Not an http(s) URL, or one with credentials; also where a redirect leads to such. */
-  | "url"
-  /** The URL, or a redirect, leads to an address that is not allowed. */
-  | "address"
-  /** Longer than was allowed. */
-  | "too_large"
-  /** It took too long. */
-  | "timeout"
-  /** Ended by the request's own signal. */
-  | "aborted"
-  /** Anything else: no connection, a status that is not 200, too many redirects, an answer that is not whole. */
-  | "failed";
-
-const messages: Readonly<Record<GuardedFetchErrorKind, string>> = {
   url: "The URL is not one that may be fetched.",
+  /** The URL, or a redirect, leads to an address that is not allowed. */
   address: "The URL leads to an address that may not be connected to.",
   too_large: "The content is too large.",
   timeout: "The content came too late.",
+  /** Ended by the request's own signal. */
   aborted: "The fetch was ended from this side.",
+  /** Anything else: no connection, a status that is not 200, too many redirects, an answer that is not whole. */
   failed: "The content could not be fetched.",
-};
+} as const;
+
+/** How a guarded fetch failed. */
+export type GuardedFetchErrorKind = keyof typeof messages;
 
 /** The one error of guarded fetches. Its message is fixed by its kind; details are in `cause` only. */
 export class GuardedFetchError extends Error {

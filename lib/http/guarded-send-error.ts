@@ -1,41 +1,26 @@
 import { errors } from "undici";
 import { AddressRefusedError } from "./url-guard.ts";
 
-/** How a guarded sending failed. */
-export type GuardedSendErrorKind =
+const messages = {
   /** Not an http(s) URL, or one with credentials: nothing was sent. */
-  | "url"
-  /** It leads to an address that is not allowed: nothing was sent. */
-  | "address"
-  /** The name is not known: nothing was sent. */
-  | "name"
-  /** Nothing listens there. */
-  | "refused"
-  /** No connection was made for another reason: no route, or too slow. */
-  | "connect"
-  /** The certificate is not to be trusted. */
-  | "certificate"
-  /** What listens there does not speak our TLS. */
-  | "tls"
-  /** The connection broke before the answer was whole. */
-  | "reset"
-  /** The answer is not HTTP. */
-  | "protocol"
-  /** Ended by the request's own signal. */
-  | "aborted";
-
-const messages: Readonly<Record<GuardedSendErrorKind, string>> = {
   url: "The URL is not one that may be called.",
+  /** It leads to an address that is not allowed: nothing was sent. */
   address: "The URL leads to an address that may not be connected to.",
+  /** The name is not known: nothing was sent. */
   name: "The name is not known.",
   refused: "The connection was refused.",
+  /** No connection was made for another reason: no route, or too slow. */
   connect: "No connection could be made.",
   certificate: "The certificate is not trusted.",
   tls: "No TLS connection could be made.",
   reset: "The connection broke before the answer was whole.",
   protocol: "The answer breaks the HTTP protocol.",
+  /** Ended by the request's own signal. */
   aborted: "The request was ended from this side.",
-};
+} as const;
+
+/** How a guarded sending failed. */
+export type GuardedSendErrorKind = keyof typeof messages;
 
 /** The one error of guarded sendings. Its message is fixed by its kind; addresses and details are in `cause` only. */
 export class GuardedSendError extends Error {

@@ -10,6 +10,7 @@ import type { LookupFunction } from "node:net";
 import { Agent, type Dispatcher } from "undici";
 import { createGuardedConnector } from "./guarded-connector.ts";
 import { GuardedSendError } from "./guarded-send-error.ts";
+import { joinHeaders } from "./outbound-fetch.ts";
 import { type AddressGuard, parseFetchUrl } from "./url-guard.ts";
 
 /** One request. Header names in lower case. */
@@ -122,11 +123,4 @@ async function readBeginning(
     if (statusCode < 300) throw thrown;
   }
   return Buffer.concat(chunks);
-}
-
-function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
-  const headers = Object.entries(raw).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as const],
-  );
-  return Object.fromEntries(headers);
 }

@@ -1,28 +1,20 @@
 import { errors } from "undici";
 
-/** How an outbound request failed. */
-export type OutboundHttpErrorKind =
+const messages = {
   /** No connection was made: nothing was sent. */
-  | "connect"
-  /** Headers or the next piece of the body came too late. */
-  | "timeout"
-  /** Ended by the request's own signal, or given up by whoever read the answer. */
-  | "aborted"
-  /** The connection broke before the answer was whole. */
-  | "reset"
-  /** The answer is longer than was allowed. */
-  | "too_large"
-  /** The answer is not HTTP as we take it: malformed, compressed unasked, or of unknowable length. */
-  | "protocol";
-
-const messages: Readonly<Record<OutboundHttpErrorKind, string>> = {
   connect: "No connection could be made.",
+  /** Headers or the next piece of the body came too late. */
   timeout: "The answer came too late.",
+  /** Ended by the request's own signal, or given up by whoever read the answer. */
   aborted: "The request was ended from this side.",
   reset: "The connection broke before the answer was whole.",
   too_large: "The answer is too large.",
+  /** The answer is not HTTP as we take it: malformed, compressed unasked, or of unknowable length. */
   protocol: "The answer breaks the HTTP protocol.",
-};
+} as const;
+
+/** How an outbound request failed. */
+export type OutboundHttpErrorKind = keyof typeof messages;
 
 /** The one error of outbound requests. Its message is fixed by its kind; addresses and details are in `cause` only. */
 export class OutboundHttpError extends Error {

@@ -245,7 +245,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
+/** Headers as they came, those that are repeated joined by ", ". */
+export function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in raw) {
     const value = raw[name];

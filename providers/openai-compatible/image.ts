@@ -14,7 +14,7 @@
 import { randomUUID } from "node:crypto";
 import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import { drainBody } from "../../lib/http/read-body.ts";
-import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-split.ts";
+import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decode.ts";
 import {
   type AttemptContext,
   type ImageAdapter,

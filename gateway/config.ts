@@ -14,7 +14,7 @@ import {
   textVar,
 } from "../lib/runtime/config.ts";
 import { callerSpec, drainTimeoutVar } from "../lib/service/service-spec.ts";
-import { metricsSpec } from "../lib/telemetry/metrics-spec.ts";
+import { metricsSpec } from "../lib/telemetry/metrics-listener.ts";
 
 const bytesPerMib = 1 << 20;
 /** Longest silence of an event stream, milliseconds: below what proxies and clients take for a dead connection. */

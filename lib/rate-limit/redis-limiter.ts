@@ -156,8 +156,8 @@ export class RedisLimiter implements RequestLimiter {
   /** Throws the refusal that Redis gave or, where it gave none, this process's own. */
   #obey(lease: Lease, answer: RedisAnswer | undefined, ownRefusal: () => Refusal | undefined): void {
     if (answer === undefined) this.#decidedAlone += 1;
-    const refusal = answer === undefined ? ownRefusal() : refusalOf(answer);
-    if (refusal === undefined) return;
+    const refusal = answer === undefined ? ownRefusal() : answer;
+    if (refusal === undefined || refusal === "admitted") return;
     if (answer === undefined) this.#giveBack(lease); // 4.
     throw refusalError(refusal);
   }
@@ -277,10 +277,6 @@ export class RedisLimiter implements RequestLimiter {
   #pause(ms: number): Promise<boolean> {
     return delay(ms, true, { ref: false, signal: this.#closing.signal }).catch(() => false);
   }
-}
-
-function refusalOf(answer: RedisAnswer) {
-  return answer === "admitted" ? undefined : answer;
 }
 
 /** What `answer` resolves with, or undefined when that takes longer. */

@@ -1,9 +1,10 @@
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { ConfigError, readConfig } from "../runtime/config.ts";
 import { createLog, silentLog } from "../runtime/log.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { Metrics } from "./metrics.ts";
-import { listenForMetrics } from "./metrics-listener.ts";
+import { listenForMetrics, metricsSpec } from "./metrics-listener.ts";
 import { openMetrics } from "./metrics-process.ts";
 
 const host = "127.0.0.1";
@@ -98,4 +99,19 @@ test("a port that is taken is an error on the log, and the process goes on", asy
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain("METRICS_PORT");
   await second.close();
+});
+
+const portOf = (text: string | undefined) => readConfig(metricsSpec, { METRICS_PORT: text }).METRICS_PORT;
+
+test("the port of metrics is 9464 unless another one is given, or none", () => {
+  expect(portOf(undefined)).toBe(9464);
+  expect(portOf("")).toBe(9464);
+  expect(portOf("0")).toBe(0);
+  expect(portOf("19464")).toBe(19464);
+  expect(portOf("off")).toBe("off");
+});
+
+test.for(["65536", "-1", "none", "9464.5", "false", "0x10"])("%s is no port", (text) => {
+  expect(() => portOf(text)).toThrow(ConfigError);
+  expect(() => portOf(text)).toThrow("METRICS_PORT must be off or a whole number from 0 to 65535");
 });

@@ -1,8 +1,14 @@
 import { addressOf } from "../rpc/port/open-port.ts";
 import { listenOnPort } from "../rpc/port/port-listener.ts";
+import { type ConfigSpec, portOrOffVar } from "../runtime/config.ts";
 import { logListening } from "../runtime/listening.ts";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "./metrics.ts";
+
+/** Where a process serves its metrics whose other ports are not for operators; `off`: nowhere. */
+export const metricsSpec = {
+  METRICS_PORT: portOrOffVar({ default: 9464 }),
+} as const satisfies ConfigSpec;
 
 /** Where the metrics of a process are served whose other ports are not for operators. */
 interface MetricsListenerOptions {

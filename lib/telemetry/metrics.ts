@@ -6,7 +6,7 @@
  * 3. Labels come from closed sets: route patterns, codes, reasons, the catalogue. Beyond `maxSeries` of one name what
  *    is new is counted under one series that says so, however that came about.
  */
-import type { ObservableCallback, ObservableResult, Histogram as OtelHistogram } from "@opentelemetry/api";
+import type { ObservableCallback, ObservableResult } from "@opentelemetry/api";
 import { PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import {
   AggregationTemporality,
@@ -93,7 +93,6 @@ export class Metrics {
   readonly #provider: MeterProvider;
   readonly #serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   readonly #observables = new Map<string, (callback: ObservableCallback) => void>();
-  readonly #histograms = new Map<string, OtelHistogram>();
 
   constructor({ log, readTimeoutMs = 3000, maxSeries = 2000 }: MetricsOptions) {
     this.#log = log;
@@ -109,12 +108,8 @@ export class Metrics {
 
   /** A histogram of this name, the same each time; `bounds` ascend. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
-    const known = this.#histograms.get(name); // 1.
-    if (known !== undefined) return known;
     const advice = { explicitBucketBoundaries: [...bounds] };
-    const made = this.#meter().createHistogram(name, { description: help, advice });
-    this.#histograms.set(name, made);
-    return made;
+    return this.#meter().createHistogram(name, { description: help, advice });
   }
 
   /** Reads a metric whenever the metrics are asked for. Several may give values of one name, by other labels. */

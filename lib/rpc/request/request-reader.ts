@@ -21,10 +21,10 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { bulkhead } from "cockatiel";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { ByteBudget, type ByteShare } from "../../limits/byte-budget.ts";
 import { collectBody } from "../../limits/collect-body.ts";
-import { Turns } from "../../limits/turns.ts";
 import { DomainError } from "../../runtime/domain-error.ts";
 import { wordOfReason } from "../../runtime/error-code.ts";
 import { beginCallLife, callLifeOf } from "../call-life.ts";
@@ -69,7 +69,7 @@ export class RequestReader {
   readonly #bodyTimeoutMs: number;
   readonly #budget = new ByteBudget({ maxBytes: minBudgetBytes, maxShareBytes: 0 });
   readonly #decoder = new MessageDecoder();
-  readonly #inflating = new Turns(maxInflating);
+  readonly #inflating = bulkhead(maxInflating, Number.POSITIVE_INFINITY);
 
   /** Bodies have so many milliseconds to come. */
   constructor(bodyTimeoutMs: number) {
@@ -139,7 +139,7 @@ export class RequestReader {
       if (message.length > maxBytes) throw tooLarge(maxBytes);
       return message;
     }
-    const inflated = await this.#inflating.take(() => inflate(message, format.encoding, maxBytes)); // 2.
+    const inflated = await this.#inflating.execute(() => inflate(message, format.encoding, maxBytes)); // 2.
     if (!share.grow(inflated.length, ignore)) throw noRoom();
     share.settle(inflated.length);
     return inflated;

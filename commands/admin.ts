@@ -1,12 +1,10 @@
 import { parseArgs } from "node:util";
-import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
-import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { startFailure } from "../lib/service/process.ts";
 import type { AdminOptions, AdminOutput } from "./admin/action.ts";
 import { adminActions } from "./admin/actions.ts";
-import { connectAdmin } from "./admin/client.ts";
-import { type OtherAdminAction, otherAdminActions } from "./admin/other-actions.ts";
+import { connectAdmin, refused } from "./admin/client.ts";
+import { otherAdminActions } from "./admin/other-actions.ts";
+import { runCommand } from "./command-line.ts";
 
 const names = Object.entries({ ...adminActions, ...otherAdminActions }).map(([name, { usage }]) =>
   `  ${name} ${usage}`.trimEnd(),
@@ -29,41 +27,24 @@ whose deadline lies in the span, a day back and a day ahead unless given. accoun
 as --account <id>, too. provider-keys reseal seals accounts' own provider keys again with the first of MASTER_KEYS, and
 destinations reseal what destinations keep secret; after both the other master keys may go.`;
 
-try {
+await runCommand(async () => {
   const words = process.argv.slice(2);
   if (words.length === 0 || words.includes("--help")) console.log(usage);
   else print(await run(words));
-} catch (thrown) {
-  console.error(startFailure(thrown).split("\n")[0]);
-  process.exitCode = 1;
-}
+});
 
 async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<AdminOutput> {
   const name = `${noun} ${verb}`;
   const other = Object.hasOwn(otherAdminActions, name) ? otherAdminActions[name] : undefined;
-  if (other !== undefined) return runOther(other, parseOptions(other.options, [], rest));
+  if (other !== undefined) {
+    return other.run(parseOptions(other.options, [], rest)).catch(refused("destination service"));
+  }
   const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
   if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);
   const { positionals = [] } = action;
   const { operator, ...options } = parseOptions([...action.options, "operator"], positionals, rest);
   const { url, rpc } = await connectAdmin(operator);
-  try {
-    return await action.run(rpc, options);
-  } catch (thrown) {
-    throw thrown instanceof DomainError
-      ? new StartError(describeRefusal(thrown, `account service at ${url}`))
-      : thrown;
-  }
-}
-
-async function runOther(action: OtherAdminAction, options: AdminOptions): Promise<AdminOutput> {
-  try {
-    return await action.run(options);
-  } catch (thrown) {
-    throw thrown instanceof DomainError
-      ? new StartError(describeRefusal(thrown, "destination service"))
-      : thrown;
-  }
+  return action.run(rpc, options).catch(refused(`account service at ${url}`));
 }
 
 /** The options by name; of `unnamed` ones that stand without a name the last come first. */
@@ -81,21 +62,6 @@ function parseOptions(
     return { ...values, ...Object.fromEntries(names.map((name, index) => [name, positionals[index]])) };
   } catch (thrown) {
     throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
-  }
-}
-
-function describeRefusal({ reason, message, issues }: DomainError, service: string): string {
-  switch (reason) {
-    case ErrorReason.SERVICE_UNAVAILABLE:
-    case ErrorReason.TIMED_OUT:
-      return `the ${service} does not answer`;
-    case ErrorReason.KEY_UNKNOWN:
-    case ErrorReason.KEY_EXPIRED:
-      return `the ${service} does not accept this admin key (or the clocks differ): ${message}`;
-    default:
-      return issues.length === 0
-        ? message
-        : issues.map((issue) => `${issue.path} ${issue.message}`).join("; ");
   }
 }
 

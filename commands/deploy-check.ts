@@ -4,11 +4,14 @@
  * check; exits 1 when one fails or when a tool is missing.
  */
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { StartError } from "../lib/runtime/start-error.ts";
+import { startFailure } from "../lib/service/process.ts";
+import { readOptions, runCommand } from "./command-line.ts";
 import { checkOnServer } from "./deploy/check-server.ts";
 import { listOverlays, manifestsFolder, renderOverlay } from "./deploy/render.ts";
 import { checkTools, kubernetesVersion, serverTools } from "./deploy/tool-list.ts";
-import { DeployToolError, missingTools, runProgram, toolPath } from "./deploy/tools.ts";
+import { missingTools, toolPath } from "./deploy/tools.ts";
+import { runProgram } from "./fetch/kept-folder.ts";
 
 const checkTimeoutMs = 120_000;
 const dockerfile = fileURLToPath(new URL("../deploy/Dockerfile", import.meta.url));
@@ -21,12 +24,10 @@ const answeredOtherwise = [
   "deployment-has-host-podantiaffinity",
 ];
 
-try {
-  const { values } = parseArgs({
-    options: {
-      server: { type: "boolean", default: false },
-      manifests: { type: "string", default: manifestsFolder },
-    },
+await runCommand(async () => {
+  const values = readOptions({
+    server: { type: "boolean", default: false },
+    manifests: { type: "string", default: manifestsFolder },
   });
   needTools(values.server);
   const rendered = listOverlays(values.manifests).map((overlay) => ({
@@ -42,19 +43,15 @@ try {
   ]);
   failures.push(check("Dockerfile", toolPath(checkTools.hadolint), [dockerfile]));
   if (values.server) failures.push(!(await checkOnServer(rendered, values.manifests)));
-  if (failures.includes(true)) process.exitCode = 1;
-} catch (thrown) {
-  if (!(thrown instanceof DeployToolError)) throw thrown;
-  console.error(`error: ${thrown.message}`);
-  process.exitCode = 1;
-}
+  return failures.includes(true) ? 1 : 0;
+}, startFailure);
 
 function needTools(withServer: boolean): void {
   const tools = [...Object.values(checkTools), ...(withServer ? Object.values(serverTools) : [])];
   const missing = missingTools(tools).map(({ name, version }) => `${name} ${version}`);
   if (missing.length === 0) return;
   const command = `npm run deploy:fetch${withServer ? " -- --server" : ""}`;
-  throw new DeployToolError(`${missing.join(", ")} missing: run "${command}"`);
+  throw new StartError(`${missing.join(", ")} missing: run "${command}"`);
 }
 
 function schemaArguments(): string[] {

@@ -3,13 +3,14 @@
  * there, too, and with `--render` only what renders manifests. Needs npm, Python with pip, and Go (rendering: npm and
  * Python); exits 1 with one line when something is missing.
  */
-import { parseArgs } from "node:util";
+import { startFailure } from "../lib/service/process.ts";
+import { readOptions, runCommand } from "./command-line.ts";
 import { checkTools, serverTools } from "./deploy/tool-list.ts";
-import { DeployToolError, deployToolsFolder, fetchTool, missingTools } from "./deploy/tools.ts";
+import { deployToolsFolder, fetchTool, missingTools } from "./deploy/tools.ts";
 
-try {
+await runCommand(() => {
   const flag = { type: "boolean", default: false } as const;
-  const { values } = parseArgs({ options: { server: flag, render: flag } });
+  const values = readOptions({ server: flag, render: flag });
   const all = [...Object.values(checkTools), ...(values.server ? Object.values(serverTools) : [])];
   const tools = values.render ? [checkTools.kubectl] : all;
   const missing = missingTools(tools);
@@ -18,8 +19,4 @@ try {
     fetchTool(tool, tools);
   }
   console.log(`all is in ${deployToolsFolder()}`);
-} catch (thrown) {
-  if (!(thrown instanceof DeployToolError)) throw thrown;
-  console.error(`error: ${thrown.message}`);
-  process.exitCode = 1;
-}
+}, startFailure);

@@ -8,12 +8,13 @@ import { dirname, join } from "node:path";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { repositoryRoot } from "../test/rules/source-files.ts";
+import { runCommand } from "./command-line.ts";
 import { type NewPart, newDestination, newProvider } from "./new/new-part.ts";
 
 const usage = `usage: npm run new -- provider <slug>
        npm run new -- destination <slug>`;
 
-try {
+await runCommand(() => {
   const [kind = "", slug, ...more] = process.argv.slice(2);
   const plan = { provider: newProvider, destination: newDestination }[kind];
   if (plan === undefined || slug === undefined || more.length > 0) throw new StartError(usage);
@@ -21,10 +22,7 @@ try {
   write(part);
   for (const path of part.files.keys()) console.log(path);
   console.log(`\n${part.next}`);
-} catch (thrown) {
-  console.error(startFailure(thrown));
-  process.exitCode = 1;
-}
+}, startFailure);
 
 function write({ files }: NewPart): void {
   for (const [path, text] of files) {

@@ -1,15 +1,12 @@
-import { parseArgs } from "node:util";
 import type { Client } from "@connectrpc/connect";
-import { ErrorReason } from "../gen/media/error/v1/error_reason_pb.ts";
 import { UsageAdminService } from "../gen/media/usage/v1/usage_admin_service_pb.ts";
 import type { RebuiltDay } from "../gen/media/usage/v1/usage_pb.ts";
 import { createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
-import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { startFailure } from "../lib/service/process.ts";
 import { addDays, dayNumber, isDay } from "../services/usage/day.ts";
-import { adminSpec, operatorToken } from "./admin/client.ts";
+import { adminSpec, operatorToken, refused } from "./admin/client.ts";
+import { readOptions, runCommand } from "./command-line.ts";
 
 const usage = `usage: npm run rebuild-activity -- --from <YYYY-MM-DD> [--to <YYYY-MM-DD>] [--dry-run] [--operator <name>]
 
@@ -28,24 +25,12 @@ const options = {
 /** How long one day may take, milliseconds. */
 const dayTimeoutMs = 900_000;
 
-try {
-  const asked = readOptions();
-  if (asked.help) console.log(usage);
-  else process.exitCode = await run(asked);
-} catch (thrown) {
-  console.error(startFailure(thrown).split("\n")[0]);
-  process.exitCode = 1;
-}
+await runCommand(() => {
+  const asked = readOptions(options);
+  return asked.help ? console.log(usage) : run(asked);
+});
 
-function readOptions() {
-  try {
-    return parseArgs({ options, strict: true, allowPositionals: false }).values;
-  } catch (thrown) {
-    throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
-  }
-}
-
-async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
+async function run(asked: ReturnType<typeof readOptions<typeof options>>): Promise<number> {
   const { from, to = from, operator, "dry-run": dryRun } = asked;
   if (from === undefined || to === undefined) throw new StartError("--from is required; --help tells more");
   const days = daysBetween(from, to);
@@ -76,31 +61,14 @@ async function rebuildDay(
   dryRun: boolean,
   url: string,
 ): Promise<RebuiltDay> {
-  try {
-    const { days } = await client.rebuildActivity({ fromDate: date, toDate: date, dryRun });
-    const [day] = days;
-    if (day === undefined) throw new StartError(`the usage service at ${url} left out ${date}`);
-    return day;
-  } catch (thrown) {
-    throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, url)) : thrown;
-  }
+  const asking = client.rebuildActivity({ fromDate: date, toDate: date, dryRun });
+  const [day] = (await asking.catch(refused(`usage service at ${url}`))).days;
+  if (day === undefined) throw new StartError(`the usage service at ${url} left out ${date}`);
+  return day;
 }
 
 function describe({ date, complete, differingCells }: RebuiltDay, dryRun: boolean): string {
   if (!complete) return `${date}\tleft alone: records of it are pruned`;
   if (differingCells === 0) return `${date}\tequal`;
   return `${date}\t${differingCells} ${dryRun ? "cells differ" : "cells mended"}`;
-}
-
-function describeRefusal({ reason, message }: DomainError, url: string): string {
-  switch (reason) {
-    case ErrorReason.SERVICE_UNAVAILABLE:
-    case ErrorReason.TIMED_OUT:
-      return `the usage service at ${url} does not answer`;
-    case ErrorReason.KEY_UNKNOWN:
-    case ErrorReason.KEY_EXPIRED:
-      return `the usage service at ${url} does not accept this admin key (or the clocks differ): ${message}`;
-    default:
-      return message;
-  }
 }

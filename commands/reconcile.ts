@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { AccountAdminService } from "../gen/media/account/v1/account_admin_service_pb.ts";
@@ -8,9 +7,9 @@ import { consumeStream, createRemoteTransport, createRpcClient } from "../lib/rp
 import { httpUrlVar, readConfig } from "../lib/runtime/config.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { startFailure } from "../lib/service/process.ts";
 import { addDays, isDay } from "../services/usage/day.ts";
 import { adminSpec, operatorToken } from "./admin/client.ts";
+import { failureLine, readOptions, runCommand } from "./command-line.ts";
 import {
   type Compared,
   compareBooks,
@@ -56,25 +55,15 @@ interface Services {
   readonly usage: Client<typeof UsageAdminService>;
 }
 
-try {
-  const asked = readOptions();
-  if (asked.help) console.log(usage);
-  else process.exitCode = await run(asked);
-} catch (thrown) {
-  const reason = thrown instanceof DomainError ? new StartError(thrown.message) : thrown;
-  console.error(startFailure(reason).split("\n")[0]);
-  process.exitCode = 1;
-}
+await runCommand(
+  () => {
+    const asked = readOptions(options);
+    return asked.help ? console.log(usage) : run(asked);
+  },
+  (thrown) => failureLine(thrown instanceof DomainError ? new StartError(thrown.message) : thrown),
+);
 
-function readOptions() {
-  try {
-    return parseArgs({ options, strict: true, allowPositionals: false }).values;
-  } catch (thrown) {
-    throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
-  }
-}
-
-async function run(asked: ReturnType<typeof readOptions>): Promise<number> {
+async function run(asked: ReturnType<typeof readOptions<typeof options>>): Promise<number> {
   const today = new Date().toISOString().slice(0, 10);
   const { from = addDays(today, -1), to = today } = asked;
   if (!isDay(from) || !isDay(to)) throw new StartError("--from and --to take a date written YYYY-MM-DD");

@@ -2,7 +2,6 @@
  * Puts the messages that a group quarantined back onto their topic, once what kept it from applying them is mended.
  * Prints what it did, and exits 1 when some were quarantined again or Kafka can't be used.
  */
-import { parseArgs } from "node:util";
 import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
 import { kafkaConnection, kafkaSpec } from "../lib/events/kafka/kafka-config.ts";
 import { type ReplayResult, replayDeadLetters } from "../lib/events/replay-dead-letters.ts";
@@ -10,7 +9,7 @@ import { generationEventsTopic, groups } from "../lib/events/topics.ts";
 import { readConfig } from "../lib/runtime/config.ts";
 import { createLog } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
-import { startFailure } from "../lib/service/process.ts";
+import { failureLine, readOptions, runCommand } from "./command-line.ts";
 
 const usage = `usage: npm run replay-dead-letters -- --group <${Object.keys(groups).join("|")}> [--timeout <seconds>]
 
@@ -25,15 +24,10 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
-try {
-  const asked = readOptions();
-  if (asked.help) console.log(usage);
-  else process.exitCode = await run(groupOf(asked.group), secondsOf(asked.timeout));
-} catch (thrown) {
-  console.error(failureLine(thrown));
-  // What was given up is still being tried.
-  process.exit(1);
-}
+await runCommand(() => {
+  const asked = readOptions(options);
+  return asked.help ? console.log(usage) : run(groupOf(asked.group), secondsOf(asked.timeout));
+}, describe);
 
 async function run(group: string, seconds: number): Promise<number> {
   const log = createLog({ name: "replay-dead-letters", level: "info" });
@@ -54,14 +48,6 @@ function resultLine({ replayed, unusable, quarantinedAgain }: ReplayResult): str
   return `replayed ${replayed}, unusable ${unusable}${again}`;
 }
 
-function readOptions() {
-  try {
-    return parseArgs({ options, strict: true, allowPositionals: false }).values;
-  } catch (thrown) {
-    throw new StartError(thrown instanceof Error ? thrown.message : "malformed options");
-  }
-}
-
 function groupOf(name: string | undefined): string {
   const found = Object.entries(groups).find(([known]) => known === name);
   if (found === undefined) throw new StartError("--group is required: account, usage or destination");
@@ -73,9 +59,9 @@ function secondsOf(text: string): number {
   return Number(text);
 }
 
-function failureLine(thrown: unknown): string {
+function describe(thrown: unknown): string {
   if (thrown instanceof Error && thrown.name === "TimeoutError") return "error: the time is over";
   if (thrown instanceof Error && thrown.name.startsWith("KafkaJS"))
     return `error: Kafka can't be used: ${thrown.message}`;
-  return startFailure(thrown).split("\n")[0] ?? "";
+  return failureLine(thrown);
 }

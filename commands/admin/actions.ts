@@ -1,5 +1,5 @@
 import { type Account, AccountKind, type Member } from "../../gen/media/account/v1/account_pb.ts";
-import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
+import { keyKinds, keyScopes } from "../../lib/limits/key-limits.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 import {
   type AdminAction,
@@ -88,8 +88,6 @@ export const adminActions: Readonly<Record<string, AdminAction>> = {
 };
 
 const accountKinds = { personal: AccountKind.PERSONAL, organization: AccountKind.ORGANIZATION };
-const keyKinds = { inference: KeyKind.INFERENCE, management: KeyKind.MANAGEMENT };
-const keyScopes = { speech: KeyScope.SPEECH, images: KeyScope.IMAGES };
 
 async function createKey(client: AdminClient["rpc"], options: AdminOptions): Promise<AdminOutput> {
   const { account, kind = "inference", name = `${kind} key`, member = "", scopes = "" } = options;

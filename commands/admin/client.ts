@@ -2,12 +2,14 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Client, Interceptor } from "@connectrpc/connect";
 import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { Audience } from "../../lib/identity/issuer.ts";
 import { readServiceKey } from "../../lib/identity/service-key.ts";
 import { createTokenSigner, isOperatorName } from "../../lib/identity/service-token.ts";
 import { createTokenInterceptor } from "../../lib/identity/token-interceptor.ts";
 import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { httpUrlVar, portVar, readConfig, textVar } from "../../lib/runtime/config.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 
 /** The variables of the operator's commands. */
@@ -63,5 +65,27 @@ function systemUser(): string {
     return userInfo().username;
   } catch {
     return "operator";
+  }
+}
+
+/** Rethrows what a call of a service has thrown: what that refused as StartError, in the operator's words. */
+export function refused(service: string): (thrown: unknown) => never {
+  return (thrown) => {
+    throw thrown instanceof DomainError ? new StartError(describeRefusal(thrown, service)) : thrown;
+  };
+}
+
+function describeRefusal({ reason, message, issues }: DomainError, service: string): string {
+  switch (reason) {
+    case ErrorReason.SERVICE_UNAVAILABLE:
+    case ErrorReason.TIMED_OUT:
+      return `the ${service} does not answer`;
+    case ErrorReason.KEY_UNKNOWN:
+    case ErrorReason.KEY_EXPIRED:
+      return `the ${service} does not accept this admin key (or the clocks differ): ${message}`;
+    default:
+      return issues.length === 0
+        ? message
+        : issues.map((issue) => `${issue.path} ${issue.message}`).join("; ");
   }
 }

@@ -8,12 +8,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { StartError } from "../../lib/runtime/start-error.ts";
+import { runProgram } from "../fetch/kept-folder.ts";
+import { freePorts } from "../stack/free-ports.ts";
 import { checkTools, serverTools } from "./tool-list.ts";
-import { DeployToolError, runProgram, toolPath } from "./tools.ts";
+import { toolPath } from "./tools.ts";
 
 const startTimeoutMs = 120_000;
 const stopTimeoutMs = 15_000;
@@ -26,7 +28,7 @@ export interface ApiServer {
   kubectl(args: readonly string[], input?: string): { readonly failure: string | undefined };
 }
 
-/** Starts an API server, hands it to `use`, and ends it. Throws DeployToolError when it can't be started. */
+/** Starts an API server, hands it to `use`, and ends it. Throws StartError when it can't be started. */
 export async function withApiServer<T>(use: (server: ApiServer) => T | Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "api-server-"));
   const children: ChildProcess[] = [];
@@ -40,7 +42,7 @@ export async function withApiServer<T>(use: (server: ApiServer) => T | Promise<T
 
 async function start(folder: string, children: ChildProcess[]): Promise<ApiServer> {
   if (runProgram("etcd", ["--version"], { timeoutMs: callTimeoutMs }).error !== undefined) {
-    throw new DeployToolError("etcd is missing: install it (on Debian the package etcd-server)");
+    throw new StartError("etcd is missing: install it (on Debian the package etcd-server)");
   }
   const [client = 0, peer = 0, secure = 0] = await freePorts(3);
   const etcdUrl = `http://127.0.0.1:${client}`;
@@ -74,7 +76,7 @@ async function untilReady(
     const ended = children.some(({ exitCode }) => exitCode !== null);
     if (ended || deadline.aborted) {
       const log = readFileSync(join(folder, "log"), "utf8").trim().split("\n").slice(-5).join("\n");
-      throw new DeployToolError(`the API server ${ended ? "ended" : "is not ready"}:\n${log}`);
+      throw new StartError(`the API server ${ended ? "ended" : "is not ready"}:\n${log}`);
     }
     await delay(pollIntervalMs);
   }
@@ -120,12 +122,4 @@ function serverArguments(folder: string, etcdUrl: string, port: number, token: s
     ...["--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24"],
     ...[`--token-auth-file=${tokens}`, "--authorization-mode=Node,RBAC", "--allow-privileged=false"],
   ];
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }

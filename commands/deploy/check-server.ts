@@ -13,7 +13,7 @@ const apply = ["apply", "--server-side", "--validate=strict", "--warnings-as-err
 
 /**
  * Applies each overlay to a real API server as an operator would, in a namespace of its own that enforces Pod Security;
- * a warning counts as a refusal. Prints a line for each; true when all were taken. Throws DeployToolError.
+ * a warning counts as a refusal. Prints a line for each; true when all were taken. Throws StartError.
  */
 export async function checkOnServer(
   overlays: readonly RenderedOverlay[],

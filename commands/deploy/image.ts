@@ -18,7 +18,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DeployToolError, runProgram } from "./tools.ts";
+import { StartError } from "../../lib/runtime/start-error.ts";
+import { runProgram } from "../fetch/kept-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const stepTimeoutMs = 900_000;
@@ -59,7 +60,7 @@ export interface ImageWorkshop {
   mount(tag: string): string;
 }
 
-/** Opens a workshop, hands it to `use`, and removes it. Throws DeployToolError when a step fails. */
+/** Opens a workshop, hands it to `use`, and removes it. Throws StartError when a step fails. */
 export async function withImageWorkshop<T>(use: (workshop: ImageWorkshop) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "image-"));
   const places = ["--root", join(folder, "storage"), "--runroot", join(folder, "run")];
@@ -140,7 +141,7 @@ function makeStandIn(
 function npmFolder(): string {
   const programs = (process.env.PATH ?? "").split(":").map((folder) => join(folder, "npm"));
   const program = programs.find((path) => isFile(path));
-  if (program === undefined) throw new DeployToolError("npm is missing");
+  if (program === undefined) throw new StartError("npm is missing");
   return dirname(dirname(realpathSync(program)));
 }
 
@@ -170,5 +171,5 @@ function runStep(program: string, args: readonly string[]): string {
   const { error, status, stdout, stderr } = runProgram(program, args, { timeoutMs: stepTimeoutMs });
   if (error === undefined && status === 0) return stdout.trim();
   const why = error === undefined ? stderr.trim().split("\n").slice(-8).join("\n") : error.message;
-  throw new DeployToolError(`${program} ${args.slice(0, 8).join(" ")} failed:\n${why}`);
+  throw new StartError(`${program} ${args.slice(0, 8).join(" ")} failed:\n${why}`);
 }

@@ -1,28 +1,20 @@
 /**
- * The Kafka broker that tests run: its Java archives, in a folder outside of the repository.
- *
- * - A folder that exists under its final name is whole: it is filled and summed up under another name and then renamed.
- * - SHA256SUMS names every file of the folder; what it does not fit is fetched anew.
+ * The Kafka broker that tests run: its Java archives. SHA256SUMS names every file of their folder; what it does not fit
+ * is fetched anew.
  */
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { StartError } from "../../lib/runtime/start-error.ts";
+import { cacheFolder, fillFolder, runProgram } from "./kept-folder.ts";
 
 const kafkaVersion = "4.3.0";
 const oldestJava = 17;
 const sumsFile = "SHA256SUMS";
 
-/** Something that the machine lacks; the message says in one line what to do. */
-export class BrokerFetchError extends Error {
-  override readonly name = "BrokerFetchError";
-}
-
 /** Where the broker's archives are kept: KAFKA_BROKER_DIR, else a folder of the user's cache. */
 export function brokerJarsFolder(env: NodeJS.ProcessEnv = process.env): string {
-  if (env.KAFKA_BROKER_DIR) return env.KAFKA_BROKER_DIR;
-  return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "media-gateway", `kafka-${kafkaVersion}`);
+  return env.KAFKA_BROKER_DIR || cacheFolder(`kafka-${kafkaVersion}`, env);
 }
 
 /** Whether the folder holds all that was fetched into it; does not read the archives. */
@@ -33,7 +25,7 @@ export function hasBrokerJars(folder: string): boolean {
 
 /** Why this machine's Java can't run the broker, in one line; undefined when it can. */
 function javaProblem(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const { error, status, stderr } = runQuietly(javaProgram(env), ["-version"], env);
+  const { error, status, stderr } = runProgram(javaProgram(env), ["-version"], { env });
   if (error !== undefined || status !== 0) return `Java ${oldestJava} or newer is missing`;
   const [, major] = /version "(?:1\.)?(\d+)/.exec(stderr) ?? [];
   if (major !== undefined && Number(major) < oldestJava) return `Java ${major} is older than ${oldestJava}`;
@@ -47,35 +39,25 @@ export function javaProgram(env: NodeJS.ProcessEnv = process.env): string {
 
 /**
  * Fetches the archives by Maven unless they are there and fit their sums; returns whether it fetched. Throws
- * BrokerFetchError when Java, Maven or an archive can't be had.
+ * StartError when Java, Maven or an archive can't be had.
  */
 export function fetchBrokerJars(folder: string, env: NodeJS.ProcessEnv = process.env): boolean {
   const problem = javaProblem(env);
-  if (problem !== undefined) throw new BrokerFetchError(`${problem}; the broker needs it`);
+  if (problem !== undefined) throw new StartError(`${problem}; the broker needs it`);
   if (fitsSums(folder)) return false;
-  const { error, status } = runQuietly("mvn", ["-version"], env);
+  const { error, status } = runProgram("mvn", ["-version"], { env });
   if (error !== undefined || status !== 0)
-    throw new BrokerFetchError("Maven (mvn) is missing; it fetches the broker");
-  const temporary = `${folder}.${randomBytes(6).toString("hex")}`;
-  mkdirSync(temporary, { recursive: true });
-  try {
-    copyDependencies(temporary, env);
-    writeFileSync(join(temporary, sumsFile), summary(temporary));
-    rmSync(folder, { recursive: true, force: true });
-    putInPlace(temporary, folder);
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
-  }
+    throw new StartError("Maven (mvn) is missing; it fetches the broker");
+  fillFolder(
+    folder,
+    () => fitsSums(folder),
+    (temporary) => {
+      mkdirSync(temporary);
+      copyDependencies(temporary, env);
+      writeFileSync(join(temporary, sumsFile), summary(temporary));
+    },
+  );
   return true;
-}
-
-/** Another fetch may have put its own there in the meantime, which is as good. */
-function putInPlace(temporary: string, folder: string): void {
-  try {
-    renameSync(temporary, folder);
-  } catch (thrown) {
-    if (!fitsSums(folder)) throw thrown;
-  }
 }
 
 const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -96,7 +78,7 @@ const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 function copyDependencies(folder: string, env: NodeJS.ProcessEnv): void {
   const pom = join(folder, "pom.xml");
   writeFileSync(pom, project);
-  const { status, stdout, stderr } = runQuietly(
+  const { status, stdout, stderr } = runProgram(
     "mvn",
     [
       "--batch-mode",
@@ -107,18 +89,10 @@ function copyDependencies(folder: string, env: NodeJS.ProcessEnv): void {
       "-DincludeScope=runtime",
       `-DoutputDirectory=${folder}`,
     ],
-    env,
+    { env },
   );
   rmSync(pom);
-  if (status !== 0) throw new BrokerFetchError(`Maven can't fetch the broker:\n${stdout}${stderr}`);
-}
-
-function runQuietly(
-  program: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): SpawnSyncReturns<string> {
-  return spawnSync(program, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  if (status !== 0) throw new StartError(`Maven can't fetch the broker:\n${stdout}${stderr}`);
 }
 
 function summary(folder: string): string {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { manifestsFolder } from "../../commands/deploy/render.ts";
 import { checkTools, serverTools } from "../../commands/deploy/tool-list.ts";
-import { missingTools, runProgram } from "../../commands/deploy/tools.ts";
+import { missingTools } from "../../commands/deploy/tools.ts";
+import { runProgram } from "../../commands/fetch/kept-folder.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 

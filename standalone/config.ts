@@ -1,6 +1,5 @@
 import { listenerSpec } from "../gateway/config.ts";
 import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
-import { paidSpec } from "../lib/generation/paid-spec.ts";
 import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
 import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
@@ -14,6 +13,7 @@ import {
   textVar,
   usdVar,
 } from "../lib/runtime/config.ts";
+import { paidSpec } from "../lib/service/service-spec.ts";
 import { bootstrapSpec, moneySpec } from "../services/account/config.ts";
 import { receiverSpec } from "../services/destination/config.ts";
 import { generationSpec } from "../services/image/config.ts";

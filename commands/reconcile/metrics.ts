@@ -1,5 +1,5 @@
-import { rename, writeFile } from "node:fs/promises";
 import { silentLog } from "../../lib/runtime/log.ts";
+import { replaceFile } from "../../lib/runtime/whole-file.ts";
 import { Metrics } from "../../lib/telemetry/metrics.ts";
 import type { Compared } from "./compare.ts";
 
@@ -27,8 +27,5 @@ export async function writeReconcileMetrics(
   compared: Compared,
   differences: number,
 ): Promise<void> {
-  const text = await reconcileMetrics(compared, differences, Date.now());
-  const unfinished = `${path}.${process.pid}`;
-  await writeFile(unfinished, text);
-  await rename(unfinished, path);
+  await replaceFile(path, await reconcileMetrics(compared, differences, Date.now()), 0o666);
 }

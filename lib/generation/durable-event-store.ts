@@ -42,6 +42,7 @@ export class DurableEventStore {
   readonly #queue: SendQueue;
   readonly #unsafe = new Set<Promise<void>>();
   #unsettled = 0;
+  #closed = false;
 
   constructor(options: DurableEventStoreOptions) {
     const { bus, log, clock = systemClock } = options;
@@ -67,9 +68,11 @@ export class DurableEventStore {
 
   /**
    * Stores an event in both places and resolves when the first has it, or after `waitMs`: true when it is safe by then.
-   * It is stored in the background all the same. Call once for each event.
+   * It is stored in the background all the same. Call once for each event. What ends after `close` was cut by that: its
+   * outcome is not known, so it is lost.
    */
   async store(event: GenerationEvent, span: Span = silentSpan): Promise<boolean> {
+    if (this.#closed) return false;
     this.#options.onEvent?.(event);
     const queued = this.#publish(event, span);
     const settled = this.#settle(event, span).then(queued.isKeptElsewhere); // 2.
@@ -92,8 +95,10 @@ export class DurableEventStore {
     await this.#queue.flush(Math.max(0, Math.min(byMs - performance.now(), longestBusWaitMs)));
   }
 
-  /** Gives up what still waits for the bus. */
-  close(): void {
+  /** Takes no more events, waits for at most `timeoutMs` as `flush` does, and gives up what still waits for the bus. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#closed = true;
+    await this.flush(timeoutMs);
     this.#queue.close();
   }
 

@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { HandlerContext } from "@connectrpc/connect";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
@@ -12,8 +13,11 @@ import {
   type ProviderReport,
   type TokenCounts,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { principalOf } from "../identity/caller.ts";
+import { requestIdKey } from "../rpc/request-context.ts";
 import { wordOfReason } from "../runtime/error-code.ts";
-import type { Span } from "../runtime/span.ts";
+import { type Span, spanKey } from "../runtime/span.ts";
+import type { AttributionFields } from "./request-limits.ts";
 
 /** Whom a generation is charged to and what it is kept under. */
 export interface Attribution {
@@ -26,6 +30,21 @@ export interface Attribution {
   readonly trace: JsonObject | undefined;
   /** Of the call that asks for it; what is done for it is part of that. Stands in no event. */
   readonly span?: Span;
+}
+
+/** Whom a call is charged to and what it is kept under. Throws `key_missing` when it speaks for nobody. */
+export function attributionOf(
+  { user, sessionId, trace }: AttributionFields,
+  context: Pick<HandlerContext, "values">,
+): Attribution {
+  return {
+    principal: principalOf(context),
+    requestId: context.values.get(requestIdKey),
+    user,
+    sessionId,
+    trace,
+    span: context.values.get(spanKey),
+  };
 }
 
 /** An endpoint as events name it. */

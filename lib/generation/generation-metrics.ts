@@ -7,7 +7,7 @@ import {
 } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { watchPublisher } from "../events/event-metrics.ts";
 import { type Metrics, requestSeconds } from "../telemetry/metrics.ts";
-import type { OpenPaidRequests } from "./open-paid-requests.ts";
+import type { DurableEventStore } from "./durable-event-store.ts";
 import { type UsageDoubt, usageDoubtKinds } from "./usage-doubt.ts";
 
 const nanoUsdPerUsd = 1e9;
@@ -54,18 +54,14 @@ function wordOfOutcome(outcome: Outcome): string {
   return (OutcomeSchema.value[outcome]?.localName ?? "UNSPECIFIED").toLowerCase();
 }
 
-/** Tells how the events of a service's paid requests become durable. */
-export function watchPaidRequests(
-  metrics: Metrics,
-  service: string,
-  paid: Pick<OpenPaidRequests, "publisherFigures" | "unsettled">,
-): void {
-  watchPublisher(metrics, service, () => paid.publisherFigures);
+/** Tells how the events of a service become durable. */
+export function watchEventStore(metrics: Metrics, service: string, store: DurableEventStore): void {
+  watchPublisher(metrics, service, () => store.publisherFigures);
   metrics.observe({
     name: "media_gateway_unsettled_events",
     help: "Events that account has not answered for yet.",
     kind: "gauge",
-    read: () => [{ value: paid.unsettled, labels: { service } }],
+    read: () => [{ value: store.unsettled, labels: { service } }],
   });
 }
 

@@ -48,6 +48,10 @@ function rulesOf<S extends DescService>(service: S, rules: Rules<S>) {
   return [service.typeName, new Map<string, AccessRule>(Object.entries(rules))] as const;
 }
 
+function forOperators(service: DescService) {
+  return [service.typeName, new Map(service.methods.map(({ localName }) => [localName, operators]))] as const;
+}
+
 /** Who may call each RPC of this system, by service and method name; what stands not here is closed to all. */
 export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> = new Map([
   rulesOf(SpeechService, { synthesize: inferenceKey(KeyScope.SPEECH), listSpeechModels: anyKeyOrGateway }),
@@ -76,22 +80,9 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     release: processes("speech", "image"),
     resolveProviderKey: processes("speech", "image"),
   }),
-  rulesOf(AccountAdminService, {
-    createAccount: operators,
-    listAccounts: operators,
-    getAccount: operators,
-    addMember: operators,
-    listMembers: operators,
-    removeMember: operators,
-    createAccountKey: operators,
-    grantCredit: operators,
-    resealProviderKeys: operators,
-    listHolds: operators,
-    listBooks: operators,
-    listAuditEntries: operators,
-  }),
+  forOperators(AccountAdminService),
   rulesOf(UsageService, { listActivity: managementKey, getGeneration: anyKey }),
-  rulesOf(UsageAdminService, { listUsageRecords: operators, rebuildActivity: operators }),
+  forOperators(UsageAdminService),
   rulesOf(DestinationService, {
     listDestinations: managementKey,
     createDestination: managementKey,
@@ -102,7 +93,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     listDeliveries: managementKey,
     resumeDestination: managementKey,
   }),
-  rulesOf(DestinationAdminService, { resealDestinations: operators }),
+  forOperators(DestinationAdminService),
 ]);
 
 /**

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
-import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFile, readIfPresent, replaceFile } from "../runtime/whole-file.ts";
 import { type Issuer, issuers } from "./issuer.ts";
 import {
   generateServiceKeys,
@@ -40,8 +40,9 @@ export function keyFilesIn(directory: string): KeyFiles {
 export async function ensureKeyFiles(directory: string): Promise<KeyFiles> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const files = keyFilesIn(directory);
-  const privateKeys: PrivateServiceJwk[] = [];
-  for (const issuer of issuers) privateKeys.push(await ensureKeyFile(files.keyFile(issuer), issuer));
+  const privateKeys = await Array.fromAsync(issuers, (issuer) =>
+    ensureKeyFile(files.keyFile(issuer), issuer),
+  );
   const stored = await readStoredKeys(files.jwksFile);
   const missing = privateKeys.filter(({ kid }) => !stored.some((key) => key.kid === kid));
   if (missing.length > 0) {
@@ -68,47 +69,19 @@ export async function pruneKeySet(directory: string): Promise<readonly PublicSer
   return removed;
 }
 
-async function writeKeySet(path: string, keys: readonly PublicServiceJwk[]): Promise<void> {
-  const draft = await writeDraft(path, `${JSON.stringify({ keys }, null, 2)}\n`, 0o644);
-  await rename(draft, path);
+function writeKeySet(path: string, keys: readonly PublicServiceJwk[]): Promise<void> {
+  return replaceFile(path, `${JSON.stringify({ keys }, null, 2)}\n`, 0o644);
 }
 
 async function ensureKeyFile(path: string, issuer: Issuer): Promise<PrivateServiceJwk> {
-  if (await isAbsent(path)) {
+  if ((await readIfPresent(path)) === undefined) {
     const { privateKeys } = await generateServiceKeys([issuer]);
-    const draft = await writeDraft(path, `${JSON.stringify(privateKeys[0], null, 2)}\n`, 0o600);
-    try {
-      await link(draft, path);
-    } catch (thrown) {
-      if ((thrown as NodeJS.ErrnoException).code !== "EEXIST") throw thrown;
-    } finally {
-      await rm(draft);
-    }
+    await makeFile(path, `${JSON.stringify(privateKeys[0], null, 2)}\n`, 0o600);
   }
   return readPrivateJwk(path);
-}
-
-async function isAbsent(path: string): Promise<boolean> {
-  return (await readIfPresent(path)) === undefined;
 }
 
 async function readStoredKeys(path: string): Promise<PublicServiceJwk[]> {
   const stored = parseJson((await readIfPresent(path)) ?? "") as { keys?: unknown } | undefined | null;
   return Array.isArray(stored?.keys) ? stored.keys.filter((key) => isPublicServiceJwk(key)) : [];
-}
-
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw thrown;
-  }
-}
-
-/** Writes a file beside `path` that is on disk when this resolves; to be linked or renamed into place. */
-async function writeDraft(path: string, text: string, mode: number): Promise<string> {
-  const draft = `${path}.${randomUUID()}.tmp`;
-  await writeFile(draft, text, { mode, flag: "wx", flush: true });
-  return draft;
 }

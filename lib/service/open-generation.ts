@@ -1,19 +1,20 @@
-import {
-  measureGenerations,
-  measureUsageDoubts,
-  watchPaidRequests,
-} from "../generation/generation-metrics.ts";
-import { type OpenPaidRequests, openPaidRequests } from "../generation/open-paid-requests.ts";
-import type { paidSpec } from "../generation/paid-spec.ts";
-import type { RunningGenerations } from "../generation/running-generations.ts";
+import { AccountHolds } from "../generation/account-holds.ts";
+import { DurableEventStore } from "../generation/durable-event-store.ts";
+import { measureGenerations, measureUsageDoubts, watchEventStore } from "../generation/generation-metrics.ts";
+import { createOwnKeys } from "../generation/own-keys.ts";
+import type { PaidRequests } from "../generation/paid-request.ts";
+import { RunningGenerations } from "../generation/running-generations.ts";
 import type { KeyAuthenticator } from "../identity/authenticate.ts";
+import { systemClock } from "../runtime/clock.ts";
 import type { ConfigOf } from "../runtime/config.ts";
 import type { ProcessLimits } from "./open-limits.ts";
 import type { ServiceHost } from "./run-service.ts";
+import type { paidSpec } from "./service-spec.ts";
 
 /** What a service that generates is connected to. */
 export interface Generation {
-  readonly paid: OpenPaidRequests;
+  readonly paid: PaidRequests;
+  readonly running: RunningGenerations;
   readonly authenticateKey: KeyAuthenticator;
 }
 
@@ -26,25 +27,34 @@ export interface GeneratorParts extends ProcessLimits {
 /** How long a process that stops waits for its last events to be safe, milliseconds. */
 const flushTimeoutMs = 10_000;
 
-/** Opens the paid requests of a service. When it stops, it waits until the events of ended requests are safe. */
+/**
+ * Opens the paid requests of a service; account and the bus may be away. When it stops, it waits until the events of ended
+ * requests are safe; what has not ended by then leaves none, and is lost.
+ */
 export async function openGeneration(
   host: ServiceHost,
   config: ConfigOf<typeof paidSpec>,
-  running?: RunningGenerations,
+  running = new RunningGenerations(),
 ): Promise<Generation> {
   const { name, log, metrics, bus } = host;
   const { account, authenticateKey } = await host.connectAccount();
-  const paid = openPaidRequests({
-    account,
-    bus,
-    settleWaitMs: config.SETTLE_WAIT_MS,
-    byokFeePercent: config.BYOK_FEE_PERCENT,
-    log,
-    onEvent: measureGenerations(metrics),
-    onUsageDoubt: measureUsageDoubts(metrics),
-    ...(running === undefined ? {} : { running }),
+  const holds = new AccountHolds({ account, log });
+  const onEvent = measureGenerations(metrics);
+  const eventStore = new DurableEventStore({ bus, holds, log, waitMs: config.SETTLE_WAIT_MS, onEvent });
+  watchEventStore(metrics, name, eventStore);
+  host.onStop(async () => {
+    if (running.count > 0) log.warn({ count: running.count }, "generations are cut, and will be lost");
+    await eventStore.close(flushTimeoutMs);
+    holds.close();
   });
-  host.onStop(() => paid.close(flushTimeoutMs));
-  watchPaidRequests(metrics, name, paid);
-  return { paid, authenticateKey };
+  const paid: PaidRequests = {
+    holds,
+    eventStore,
+    clock: systemClock,
+    ownKeys: createOwnKeys({ account }),
+    byokFeePercent: config.BYOK_FEE_PERCENT,
+    running,
+    onUsageDoubt: measureUsageDoubts(metrics),
+  };
+  return { paid, running, authenticateKey };
 }

@@ -1,5 +1,4 @@
 import { kafkaSpec } from "../events/kafka/kafka-config.ts";
-import { paidSpec } from "../generation/paid-spec.ts";
 import { addressLimitSpec } from "../rate-limit/address-limiter.ts";
 import { loadSpec } from "../rate-limit/open-load-shedder.ts";
 import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
@@ -46,6 +45,14 @@ export const callerSpec = {
 export const retentionSpec = {
   USAGE_RETENTION_DAYS: intVar(2, 36_500)({ default: 400 }),
 } as const satisfies ConfigSpec;
+
+/** Of paid requests. */
+export const paidSpec = {
+  /** Longest wait of an answer's end for its event to be safe. */
+  SETTLE_WAIT_MS: intVar(0, 60_000)({ default: 500 }),
+  /** What a request costs that an own provider key serves, percent of its list price. */
+  BYOK_FEE_PERCENT: intVar(0, 100)({ default: 5 }),
+} as const;
 
 /** Of the processes that generate. */
 export const generatorSpec = <P extends number>(port: P) =>

@@ -4,7 +4,7 @@ import sharp from "sharp";
 import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
-import { attributionOf } from "../../lib/generation/attribution.ts";
+import { attributionOf } from "../../lib/generation/generation-event.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";

@@ -1,7 +1,7 @@
-import type { paidSpec } from "../../lib/generation/paid-spec.ts";
 import type { ConfigOf } from "../../lib/runtime/config.ts";
 import { type GeneratorParts, openGeneration } from "../../lib/service/open-generation.ts";
 import type { Service, ServiceHost } from "../../lib/service/run-service.ts";
+import type { paidSpec } from "../../lib/service/service-spec.ts";
 import type { OpenProviders } from "../../providers/registry.ts";
 import { synthesisLimits, type synthesisSpec } from "./config.ts";
 import { createSpeechService } from "./speech-service.ts";
@@ -14,6 +14,6 @@ export async function openSpeech(
 ): Promise<Service> {
   const generation = await openGeneration(host, config, parts.running);
   const limits = synthesisLimits(config);
-  const { running } = generation.paid;
+  const { running } = generation;
   return { ...createSpeechService({ ...host, ...parts, ...generation, limits }), running };
 }

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
-import { attributionOf } from "../../lib/generation/attribution.ts";
+import { attributionOf } from "../../lib/generation/generation-event.ts";
 import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import type { TokenVerifier } from "../../lib/identity/service-token.ts";

@@ -22,7 +22,6 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
-/** How long one day may take, milliseconds. */
 const dayTimeoutMs = 900_000;
 
 await runCommand(() => {

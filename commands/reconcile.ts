@@ -44,10 +44,8 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
-/** How long listing one side may take, milliseconds. */
 const listTimeoutMs = 900_000;
 const pauseMs = 500;
-/** Most differences that are printed. */
 const maxPrinted = 1000;
 
 interface Services {

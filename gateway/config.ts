@@ -1,5 +1,5 @@
 import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
-import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
+import { loadSpec } from "../lib/rate-limit/load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import { hostInUrl } from "../lib/rpc/port/open-port.ts";
 import { tlsSpec } from "../lib/rpc/port/tls-files.ts";

@@ -1,7 +1,7 @@
 import { listenerSpec } from "../gateway/config.ts";
 import { kafkaSpec, topicSpec } from "../lib/events/kafka/kafka-config.ts";
 import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
-import { loadSpec } from "../lib/rate-limit/open-load-shedder.ts";
+import { loadSpec } from "../lib/rate-limit/load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import {
   databaseUrlVar,

@@ -23,7 +23,6 @@ export interface EmbeddedPostgresOptions {
   /** Made if it doesn't exist, and this process's alone while it runs. */
   readonly dataDir: string;
   readonly log: Log;
-  /** Gives up the start. */
   readonly signal?: AbortSignal;
   /** False gives up durability for speed, for tests only; true unless given. */
   readonly durable?: boolean;

@@ -1,6 +1,5 @@
 import type { BootstrapKeys } from "../services/account/accounts/bootstrap.ts";
 
-/** What the terminal shows when everything serves. */
 interface Greeting {
   /** Where clients reach the gateway, without a slash at its end. */
   readonly url: string;

@@ -13,7 +13,6 @@ interface LocalBusOptions {
   readonly log: Log;
 }
 
-/** How long making the topics may take, milliseconds. */
 const topicsTimeoutMs = 30_000;
 
 /** The bus of this process: on its own PostgreSQL, with its topics made, or Kafka where that is configured. */

@@ -14,7 +14,6 @@ export interface AdminOutput {
 
 /** A command of the operator. */
 export interface AdminAction {
-  /** The options it takes. */
   readonly options: readonly string[];
   /** What may be given without `--`, by the option's name; the first ones may be left out. */
   readonly positionals?: readonly string[];

@@ -25,7 +25,6 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const stepTimeoutMs = 900_000;
 const basePackages = ["libc6", "libgcc-s1", "libstdc++6"];
 const shellPackages = ["dash", "coreutils", "findutils"];
-/** What those programs are linked with. */
 const shellLibraries = ["libselinux1", "libpcre2-8-0", "libacl1", "libattr1", "libgmp10"];
 const unneeded = /^\/usr\/share\/(doc|man|locale|info|lintian)\//;
 const certificates = "etc/ssl/certs/ca-certificates.crt";

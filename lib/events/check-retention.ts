@@ -9,7 +9,6 @@ interface RetentionCheck {
   /** Events that ended longer ago can't be distinguished from copies any more, milliseconds. */
   readonly maxAgeMs: number;
   readonly log: Log;
-  /** Gives up waiting for the bus. */
   readonly signal: AbortSignal;
 }
 

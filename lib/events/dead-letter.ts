@@ -10,7 +10,6 @@ export const deadLetterHeaders = {
   reason: "dead-letter-reason",
   /** The group that could not apply it; others may have. */
   group: "dead-letter-group",
-  /** Where the message stood. */
   topic: "dead-letter-topic",
   partition: "dead-letter-partition",
   offset: "dead-letter-offset",
@@ -46,7 +45,6 @@ export interface ReadDeadLetter {
 
 const sendTimeoutMs = 30_000;
 
-/** Where dead letters go, and whose they are. */
 interface DeadLetterOptions {
   readonly bus: Pick<Bus, "send">;
   readonly group: string;

@@ -46,7 +46,6 @@ export interface SendQueueStats {
   /** Messages that wait or are under way. */
   readonly pending: number;
   readonly pendingBytes: number;
-  /** How long the oldest of them has waited. */
   readonly oldestMs: number;
   readonly published: number;
   /** Tries that failed and were repeated. */
@@ -114,7 +113,6 @@ export class SendQueue {
     };
   }
 
-  /** Takes a message and sends it in the background. */
   add(message: OutgoingMessage): QueuedMessage {
     const waiting: Waiting = {
       message,

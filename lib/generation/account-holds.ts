@@ -93,7 +93,6 @@ export class AccountHolds {
     return spanned("settle", event, span, (due) => this.#settlements.call(due));
   }
 
-  /** Gives a hold back in the background. */
   release(hold: ReleasedHold): void {
     this.#pendingReleases += 1;
     const confirmed = () => {

@@ -70,7 +70,7 @@ export interface Generation<F> {
 }
 
 /** Who asks for a generation, and what it is done with. */
-export interface GenerationCall {
+interface GenerationCall {
   readonly attribution: Attribution;
   readonly paid: PaidRequests;
   /** Aborted when the caller leaves. */

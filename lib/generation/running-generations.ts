@@ -4,7 +4,6 @@ import { withLimit } from "../runtime/with-limit.ts";
 export class RunningGenerations {
   readonly #running = new Set<Promise<unknown>>();
 
-  /** How many there are. */
   get count(): number {
     return this.#running.size;
   }

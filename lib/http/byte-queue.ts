@@ -8,8 +8,7 @@
  * 4. abandon() drops what is queued: reads fail from then on, a waiting one at once.
  */
 
-/** How the queue steers its source. */
-export interface ByteSource {
+interface ByteSource {
   pause(): void;
   resume(): void;
   /** The consumer has left early; called at most once, never after the end. */
@@ -55,14 +54,12 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     }
   }
 
-  /** The source is whole. */
   end(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#takeWaiting()?.resolve(done); // 3.
   }
 
-  /** The source broke. */
   fail(error: Error): void {
     if (this.#closed) return;
     this.#closed = true;

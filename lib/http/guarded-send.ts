@@ -42,7 +42,6 @@ export interface GuardedSend {
 /** Options of createGuardedSend. */
 export interface GuardedSendOptions {
   readonly guard: AddressGuard;
-  /** How much of an answer is kept. */
   readonly maxAnswerBytes: number;
   /** Longest time to connect, name lookup and TLS included. */
   readonly connectTimeoutMs?: number;

@@ -132,7 +132,6 @@ function toDispatchBody(body: OutboundRequest["body"]): string | Uint8Array | nu
   return (body ?? null) as string | Uint8Array | null;
 }
 
-/** One request and its answer. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: OutboundRequest;
   readonly #resolve: (response: OutboundResponse) => void;

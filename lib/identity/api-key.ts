@@ -1,6 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** Random bytes in each key: 256 bits. */
 const secretBytes = 32;
 /** 32 characters at least, so that a key an operator chose cannot be short; base64url, as ours are. */
 const keyPattern = /^sk-[A-Za-z0-9_-]{32,128}$/;

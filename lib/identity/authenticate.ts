@@ -34,7 +34,7 @@ export const keyHashPath = "key_hash";
 export type KeyAuthenticator = (key: string, span?: Span, stranger?: Stranger) => Promise<Principal>;
 
 /** How keys are looked up and remembered; times in milliseconds. */
-export interface KeyAuthenticatorOptions {
+interface KeyAuthenticatorOptions {
   lookUp: KeyLookUp;
   /** How long a principal is used; defaults to 5 s, which is the most there may be. */
   ttlMs?: number;

@@ -22,9 +22,7 @@ import {
 
 /** The files of a folder of keys. */
 export interface KeyFiles {
-  /** Path of an issuer's private key. */
   keyFile(issuer: Issuer): string;
-  /** Path of the set of public keys. */
   readonly jwksFile: string;
 }
 

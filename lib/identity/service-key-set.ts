@@ -29,8 +29,7 @@ export interface ServiceKeySet {
   touch(): void;
 }
 
-/** Where a key set comes from. */
-export interface ServiceKeySetOptions {
+interface ServiceKeySetOptions {
   /** A JWK set (RFC 7517) whose keys each name their issuer in `iss`. */
   path: string;
   log: Log;

@@ -3,8 +3,7 @@ import { actingForKey } from "./caller.ts";
 import type { Audience } from "./issuer.ts";
 import type { TokenSigner } from "./service-token.ts";
 
-/** Whose tokens go to which service. */
-export interface TokenInterceptorOptions {
+interface TokenInterceptorOptions {
   signer: TokenSigner;
   audience: Audience;
 }

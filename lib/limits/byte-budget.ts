@@ -65,7 +65,6 @@ export class ByteBudget {
     this.#options = options;
   }
 
-  /** Bytes taken now. */
   get usedBytes(): number {
     return this.#usedBytes;
   }

@@ -24,7 +24,6 @@ export class AddressLimiter implements Strangers {
     this.#windows = new RateWindows({ clock });
   }
 
-  /** Requests refused so far. */
   get refused(): number {
     return this.#refused;
   }

@@ -2,7 +2,6 @@
 export class HeldIds {
   readonly #holders = new Map<string, number>();
 
-  /** How many are held. */
   get size(): number {
     return this.#holders.size;
   }

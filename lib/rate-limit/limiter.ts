@@ -24,7 +24,6 @@ export interface RequestLimiter {
 
 /** How it stands with what processes share. */
 export interface SharingCounts {
-  /** Whether it is away now. */
   readonly away: boolean;
   /** How often it went away since the start: it answered too slowly, or it could not be reached. */
   readonly left: Readonly<Record<"slow" | "failed", number>>;

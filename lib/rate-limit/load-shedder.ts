@@ -6,10 +6,17 @@
  * 3. What was admitted is let finish.
  */
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { intVar, millisecondsVar } from "../runtime/config.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import type { LoopDelay } from "../runtime/loop-delay.ts";
 import { HeldIds } from "./held-ids.ts";
 import { once, throwIfGone } from "./limiter.ts";
+
+/** What a process that generates, or passes on what was generated, can carry. */
+export const loadSpec = {
+  MAX_INFLIGHT_REQUESTS: intVar(1, 100_000)({ default: 256 }),
+  MAX_LOOP_DELAY_MS: millisecondsVar({ default: 250 }),
+} as const;
 
 /** What a process can carry; times in milliseconds. */
 export interface LoadShedderOptions {
@@ -42,7 +49,6 @@ export class LoadShedder {
     this.#options = options;
   }
 
-  /** Requests that run. */
   get running(): number {
     return this.#held.size;
   }

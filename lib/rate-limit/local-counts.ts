@@ -48,7 +48,6 @@ export class LocalCounts {
     return id !== undefined && held.has(id) ? undefined : allInFlight;
   }
 
-  /** Counts a request that begins. */
   begin({ bucket, account }: LimitedRequest): void {
     this.#buckets.add(bucket);
     if (account !== undefined) this.#accounts.add(account);
@@ -64,7 +63,6 @@ export class LocalCounts {
     this.#windowsOf(kind).learn(name, begun, leftMs);
   }
 
-  /** One more holds a request in flight. */
   hold(bucket: string, id: string): void {
     const known = this.#inFlight.get(bucket);
     const held = known ?? new HeldIds();
@@ -72,7 +70,6 @@ export class LocalCounts {
     held.hold(id);
   }
 
-  /** One who held it does no more. */
   letGo(bucket: string, id: string): void {
     const held = this.#inFlight.get(bucket);
     held?.letGo(id);

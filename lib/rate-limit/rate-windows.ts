@@ -34,7 +34,6 @@ export class RateWindows {
     this.#maxWindows = maxWindows;
   }
 
-  /** Windows kept. */
   get size(): number {
     return this.#windows.size;
   }
@@ -46,7 +45,6 @@ export class RateWindows {
     return Math.max(0, window.endsMs - this.#clock.monotonicMs());
   }
 
-  /** Counts a request that begins. */
   add(name: string): void {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#windows.get(name);

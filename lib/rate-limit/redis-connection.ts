@@ -43,7 +43,6 @@ export class RedisConnection {
     this.#options = options;
   }
 
-  /** Whether commands can be sent. */
   get ready(): boolean {
     return this.#client?.isReady ?? false;
   }

@@ -3,7 +3,7 @@ import type { LocalCounts, WindowKind } from "./local-counts.ts";
 import { accountWindowKey, windowKey } from "./redis-scripts.ts";
 
 /** Requests of one window that were not reported to Redis. */
-export interface Debt {
+interface Debt {
   /** Of the window's counter in Redis. */
   readonly key: string;
   readonly kind: WindowKind;

@@ -27,8 +27,7 @@ import { createPiecewiseTransport } from "./request/incoming-bytes.ts";
 import { createPartwiseTransport, type RequestParts } from "./request/request-parts.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
-/** How services are called, wherever they are. */
-export interface CallingOptions {
+interface CallingOptions {
   /** Applied inside of ours: identity. */
   interceptors?: readonly Interceptor[];
   /** The deadline of calls that name none, milliseconds. */
@@ -42,15 +41,13 @@ export interface CallingOptions {
   requestParts?: RequestParts | undefined;
 }
 
-/** How a process reaches another one. */
-export interface RemoteOptions extends CallingOptions {
+interface RemoteOptions extends CallingOptions {
   /** Such as `http://localhost:8103`. */
   baseUrl: string;
   /** Must not exceed the server's; defaults to 1 MiB a message each way. */
   limits?: MessageLimits;
 }
 
-/** Deadline of a short call between processes, milliseconds. */
 const shortCallTimeoutMs = 5000;
 
 /**

@@ -15,8 +15,7 @@ import { isPeerAway } from "../runtime/peer-away.ts";
 import { beginCallLife } from "./call-life.ts";
 import { requestIdFrom, requestIdHeader, requestIdKey, requestLogKey } from "./request-context.ts";
 
-/** How a call ended. */
-export interface CallEnd {
+interface CallEnd {
   /** `media.speech.v1.SpeechService/Synthesize`. */
   readonly rpc: string;
   /** Undefined when it ended well. */

@@ -49,12 +49,10 @@ interface RpcHandlerOptions {
   readonly limits: MessageLimits;
   readonly log: Log;
   readonly bodyTimeoutMs?: number | undefined;
-  /** Answers what is no RPC. */
   readonly fallback: (request: NodeRequest, response: NodeResponse) => void;
 }
 
-/** Answers a request that has been given an id. */
-export type RpcHandler = (request: NodeRequest, response: NodeResponse, requestId: string) => void;
+type RpcHandler = (request: NodeRequest, response: NodeResponse, requestId: string) => void;
 
 /**
  * A handler that answers RPCs of the registered services over Connect, gRPC and gRPC-Web, each when its interceptors

@@ -27,7 +27,6 @@ export interface DomainErrorOptions {
   generationId?: string;
 }
 
-/** Most issues that one error names. */
 const maxIssues = 20;
 
 /**

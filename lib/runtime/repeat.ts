@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "./log.ts";
 
-/** Work that is done again and again beside the calls. */
-export interface RepeatOptions {
+interface RepeatOptions {
   /** What it does, for the log. */
   readonly name: string;
   /** Does a bounded part of the work and says whether there may be more at once. */

@@ -1,5 +1,5 @@
 /** When to give something up: after a time in milliseconds, or when a signal fires. */
-export interface Limit {
+interface Limit {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

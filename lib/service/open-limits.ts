@@ -1,7 +1,6 @@
 import { measureLimiter, watchLoad } from "../rate-limit/limit-metrics.ts";
 import type { RequestLimiter } from "../rate-limit/limiter.ts";
-import type { LoadShedder } from "../rate-limit/load-shedder.ts";
-import { type loadSpec, openLoadShedder } from "../rate-limit/open-load-shedder.ts";
+import { LoadShedder, type loadSpec } from "../rate-limit/load-shedder.ts";
 import { openRequestLimiter, type rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
 import type { ConfigOf } from "../runtime/config.ts";
 import type { Host } from "./host.ts";
@@ -19,7 +18,8 @@ export async function openLimits(
 ): Promise<ProcessLimits> {
   const limiter = measureLimiter(metrics, await openRequestLimiter(config, log));
   onStop(() => limiter.close());
-  const shedder = openLoadShedder(config, loopDelay);
+  const { MAX_INFLIGHT_REQUESTS: maxInFlight, MAX_LOOP_DELAY_MS: maxDelayMs } = config;
+  const shedder = new LoadShedder({ maxInFlight, maxDelayMs, loopDelay });
   watchLoad(metrics, shedder);
   return { limiter, shedder };
 }

@@ -5,7 +5,6 @@ import { StartError } from "../runtime/start-error.ts";
 /** A process that runs until it is told to stop. */
 export interface RunningProcess {
   readonly log: Log;
-  /** Drains and closes everything; called once. */
   stop(): Promise<void>;
 }
 

@@ -40,13 +40,11 @@ export interface ServiceHost extends Host {
   connectAccount(): Promise<{ readonly account: AccountClient; readonly authenticateKey: KeyAuthenticator }>;
 }
 
-/** The variables of a service as a process of its own. */
-export type ServiceConfig = Omit<ConfigOf<ReturnType<typeof serviceSpec>>, "DRAIN_TIMEOUT_MS"> &
+type ServiceConfig = Omit<ConfigOf<ReturnType<typeof serviceSpec>>, "DRAIN_TIMEOUT_MS"> &
   DrainConfig &
   Partial<ConfigOf<typeof callerSpec>>;
 
-/** A service and how it is made. */
-export interface ServiceProcess<C extends ServiceConfig> {
+interface ServiceProcess<C extends ServiceConfig> {
   readonly name: Audience;
   /** Throws ConfigError. */
   readConfig(): C;

@@ -1,6 +1,6 @@
 import { kafkaSpec } from "../events/kafka/kafka-config.ts";
 import { addressLimitSpec } from "../rate-limit/address-limiter.ts";
-import { loadSpec } from "../rate-limit/open-load-shedder.ts";
+import { loadSpec } from "../rate-limit/load-shedder.ts";
 import { rateLimitSpec } from "../rate-limit/open-request-limiter.ts";
 import { tlsSpec } from "../rpc/port/tls-files.ts";
 import {

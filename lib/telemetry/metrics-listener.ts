@@ -19,8 +19,7 @@ interface MetricsListenerOptions {
   readonly log: Log;
 }
 
-/** An open port, or none. */
-export interface MetricsListener {
+interface MetricsListener {
   /** Undefined when it is switched off or could not be opened. */
   readonly port: number | undefined;
   close(): Promise<void>;

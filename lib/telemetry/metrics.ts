@@ -30,7 +30,6 @@ export interface Reading {
 export interface ObservedMetric {
   /** With its unit last, as Prometheus has it; counters end in `_total`. */
   readonly name: string;
-  /** What it says, for people. */
   readonly help: string;
   /** A counter only grows while the process lives; a gauge is left out when it is not read. */
   readonly kind: "gauge" | "counter";

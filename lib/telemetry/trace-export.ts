@@ -40,7 +40,6 @@ export interface Tracing {
 }
 
 interface TraceExportOptions {
-  /** Base URL of the collector. */
   readonly endpoint: string;
   /** Of the traces that callers begin, this share is recorded: above 0, to 1. */
   readonly ratio: number;

@@ -1,21 +1,17 @@
-import type { processSpec, readConfig } from "../runtime/config.ts";
+import type { ConfigOf, processSpec } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
 import { silentTracer } from "../runtime/span.ts";
 import type { Tracing } from "./trace-export.ts";
-
-type TracingConfig = Pick<
-  ReturnType<typeof readConfig<typeof processSpec>>,
-  | "OTEL_EXPORTER_OTLP_ENDPOINT"
-  | "OTEL_EXPORTER_OTLP_HEADERS"
-  | "OTEL_SERVICE_NAME"
-  | "OTEL_TRACES_SAMPLER_ARG"
->;
 
 /**
  * Opens the traces of a process, which are sent to a collector over OTLP. Where none is configured nothing is recorded,
  * and nothing of OpenTelemetry is loaded. `processName` is the service's name unless another one is configured.
  */
-export async function openTracing(config: TracingConfig, processName: string, log: Log): Promise<Tracing> {
+export async function openTracing(
+  config: ConfigOf<typeof processSpec>,
+  processName: string,
+  log: Log,
+): Promise<Tracing> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = config;
   if (endpoint === undefined || ratio === 0) return { tracer: silentTracer, close: async () => undefined };
   const { exportTraces } = await import("./trace-export.ts");

@@ -13,7 +13,6 @@ import { letKafkaConnectionsRest } from "./kafka-request-queue.ts";
 /** How to make a client. */
 export interface KafkaClientOptions {
   readonly connection: KafkaConnection;
-  /** Names this process to the brokers. */
   readonly clientId: string;
   readonly log: Log;
   /** Makes its sockets; as kafkajs does unless given. */

@@ -37,7 +37,6 @@ export class KafkaFetchSockets {
     return socket;
   };
 
-  /** Fails every fetch under way. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy(new Error("nothing is fetched any more"));
   }

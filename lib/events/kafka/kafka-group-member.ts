@@ -6,7 +6,6 @@ import { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
 import { KafkaMember } from "./kafka-member.ts";
 
 interface KafkaGroupMemberOptions {
-  /** Makes a client for one membership. */
   readonly openClient: (own: { socketFactory: ISocketFactory }) => Kafka;
   readonly consume: ConsumeOptions;
   readonly sessionTimeoutMs: number;

@@ -51,7 +51,6 @@ export class KafkaSender {
     this.#client = client;
   }
 
-  /** See Bus.send. */
   async send(topic: string, messages: readonly OutgoingMessage[], signal: AbortSignal): Promise<void> {
     if (messages.length === 0) return;
     const given = AbortSignal.any([signal, this.#closing.signal]);
@@ -123,7 +122,6 @@ class PinnedProducer {
     });
   }
 
-  /** Rejects when no broker answers. */
   static async connect(client: Kafka): Promise<PinnedProducer> {
     const pinned = new PinnedProducer(client);
     try {

@@ -19,7 +19,6 @@ const maxFetchBytes = 4 * 1024 * 1024;
 interface FetchOptions {
   readonly topic: string;
   readonly ids: GroupIds;
-  /** The first message wanted. */
   readonly position: bigint;
   readonly maxMessages: number;
 }

@@ -59,12 +59,10 @@ export class PostgresReader {
     this.#end.addEventListener("abort", () => this.#wake(), { once: true });
   }
 
-  /** How many messages wait behind those handled; undefined while it is not known. */
   get lag(): number | undefined {
     return this.#isReading && !this.#end.aborted ? this.#waiting : undefined;
   }
 
-  /** Learns how far the log reaches. */
   reaches(nextOffset: bigint): void {
     if (nextOffset <= this.#next) return;
     this.#next = nextOffset;

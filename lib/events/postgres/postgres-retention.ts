@@ -3,7 +3,6 @@ import { sql } from "kysely";
 import type { Log } from "../../runtime/log.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 
-/** Most messages that one statement deletes. */
 const maxStepMessages = 1000;
 
 /**

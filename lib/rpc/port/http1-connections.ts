@@ -22,7 +22,6 @@ export class Http1Connections {
   readonly #open = new Map<Duplex, Connection>();
   #draining = false;
 
-  /** A client has connected. */
   add(socket: Duplex): void {
     this.#open.set(socket, { waiting: new Set(), quietSinceMs: performance.now() });
     socket.once("close", () => this.#open.delete(socket));

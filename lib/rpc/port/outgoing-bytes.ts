@@ -57,7 +57,6 @@ class OutgoingBytes {
   readonly #waiting: Uint8Array[] = [];
   #tag = 0;
 
-  /** Whether there is a sender. */
   get isOpen(): boolean {
     return this.#tag !== 0;
   }

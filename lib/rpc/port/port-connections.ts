@@ -50,7 +50,6 @@ export class PortConnections {
     return false;
   }
 
-  /** Ends all of them. */
   destroy(): void {
     for (const socket of this.#open) socket.destroy();
   }

@@ -7,19 +7,20 @@ interface CachedReadOptions {
   readonly name: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** How long a reading, or a failure, stands for new ones, milliseconds; 5,000 unless given. */
-  readonly keepMs?: number;
   /** Longest wait for a reading, milliseconds; 2,000 unless given. */
   readonly timeoutMs?: number;
 }
 
+/** How long a reading, or a failure, stands for new ones. */
+const keepMs = 5000;
+
 /**
- * Reads at most once in `keepMs` and never twice at a time, however many ask. Gives undefined while the reading fails
+ * Reads at most once in 5 s and never twice at a time, however many ask. Gives undefined while the reading fails
  * or takes longer than `timeoutMs`, which is logged once until it works again.
  */
 export function cachedRead<T>(
   read: () => Promise<T>,
-  { name, log, clock = systemClock, keepMs = 5000, timeoutMs = 2000 }: CachedReadOptions,
+  { name, log, clock = systemClock, timeoutMs = 2000 }: CachedReadOptions,
 ): () => Promise<T | undefined> {
   let value: T | undefined;
   let untilMs = Number.NEGATIVE_INFINITY;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
-import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "../../commands/deploy/image.ts";
+import { type ImageWorkshop, imageUnavailable, withImageWorkshop } from "../support/image-workshop.ts";
 import { createTestDatabase } from "../support/postgres/database.ts";
 
 /** Two builds, each of which installs every package anew. */

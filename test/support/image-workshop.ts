@@ -18,8 +18,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runProgram } from "../../commands/fetch/kept-folder.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
-import { runProgram } from "../fetch/kept-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const stepTimeoutMs = 900_000;

@@ -91,11 +91,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Makes a fetch; one for each purpose, since the purpose decides which addresses are allowed. */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { guard, lookup, connectTimeoutMs = 3_000 } = options;
-  const http = createOutboundHttp({
-    guard,
-    connectTimeoutMs,
-    ...(lookup === undefined ? {} : { lookup }),
-  });
+  const http = createOutboundHttp({ guard, connectTimeoutMs, lookup });
   return {
     async fetch(request) {
       const deadline = AbortSignal.timeout(request.timeoutMs);

@@ -66,7 +66,7 @@ interface OutboundHttpOptions {
    */
   readonly guard?: AddressGuard;
   /** How names become addresses, with a guard; the system's own way without. */
-  readonly lookup?: LookupFunction;
+  readonly lookup?: LookupFunction | undefined;
 }
 
 const readAheadBytes = 64 * 1024;

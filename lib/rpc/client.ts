@@ -137,12 +137,9 @@ function safeError(thrown: unknown): DomainError {
     ? new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "no answer", { cause: thrown })
     : DomainError.from(thrown);
   if (error.reason !== ErrorReason.SERVICE_UNAVAILABLE && error.reason !== ErrorReason.INTERNAL) return error;
-  const { retryAfterMs, generationId } = error;
-  return new DomainError(error.reason, "a service that this depends on failed", {
-    cause: thrown,
-    generationId,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
+  const { reason, retryAfterMs, generationId } = error;
+  const options = { cause: thrown, generationId, retryAfterMs };
+  return new DomainError(reason, "a service that this depends on failed", options);
 }
 
 /** Of what this side makes up itself, the codes that say what has happened here; the rest says that no peer answered. */

@@ -43,7 +43,7 @@ export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "po
   /** Notified of the requests that run. */
   loopDelay?: LoopDelay | undefined;
   /** Work that may go on after the calls that began it; none unless given. */
-  running?: { ended(timeoutMs: number): Promise<void> };
+  running?: { ended(timeoutMs: number): Promise<void> } | undefined;
   log: Log;
 }
 

@@ -23,7 +23,7 @@ export interface DomainErrorOptions {
   cause?: unknown;
   issues?: readonly Issue[];
   attempts?: readonly AttemptFailure[];
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   generationId?: string;
 }
 
@@ -81,14 +81,8 @@ export class DomainError extends Error {
 
   /** The same error, naming the generation that failed. */
   withGenerationId(generationId: string): DomainError {
-    const { cause, issues, attempts, retryAfterMs } = this;
-    return new DomainError(this.reason, this.message, {
-      cause,
-      issues,
-      attempts,
-      generationId,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    });
+    const { reason, message, cause, issues, attempts, retryAfterMs } = this;
+    return new DomainError(reason, message, { cause, issues, attempts, retryAfterMs, generationId });
   }
 
   /** As it travels between processes: the reason's Connect code and an ErrorDetail. The cause stays behind. */
@@ -110,11 +104,7 @@ export class DomainError extends Error {
   }
 }
 
-function optionsOfDetail(detail: ErrorDetail): DomainErrorOptions {
-  return {
-    issues: detail.issues,
-    attempts: detail.attempts,
-    generationId: detail.generationId,
-    ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: Number(detail.retryAfterMs) }),
-  };
+function optionsOfDetail({ issues, attempts, generationId, retryAfterMs }: ErrorDetail): DomainErrorOptions {
+  const inMs = retryAfterMs === undefined ? undefined : Number(retryAfterMs);
+  return { issues, attempts, generationId, retryAfterMs: inMs };
 }

@@ -93,7 +93,7 @@ async function serve(host: Host, config: ServiceConfig, service: Service): Promi
     services,
     routes,
     readiness,
-    ...(running === undefined ? {} : { running }),
+    running,
     host: config.HOST,
     port: config.PORT,
     tls: await readTlsFiles(config),

@@ -1,4 +1,5 @@
 import { errors } from "undici";
+import { OutboundHttpError } from "./outbound-error.ts";
 import { AddressRefusedError } from "./url-guard.ts";
 
 const messages = {
@@ -34,7 +35,9 @@ export class GuardedSendError extends Error {
 
   /** Translates what the HTTP client threw. */
   static from(thrown: unknown): GuardedSendError {
-    return thrown instanceof GuardedSendError ? thrown : new GuardedSendError(kindOf(thrown), thrown);
+    if (thrown instanceof GuardedSendError) return thrown;
+    const cause = thrown instanceof OutboundHttpError ? thrown.cause : thrown;
+    return new GuardedSendError(kindOf(cause), cause);
   }
 }
 

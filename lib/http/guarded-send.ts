@@ -7,10 +7,8 @@
  * - At most `maxAnswerBytes` of the answer are kept; the connection of a longer one is closed.
  */
 import type { LookupFunction } from "node:net";
-import { Agent, type Dispatcher } from "undici";
-import { createGuardedConnector } from "./guarded-connector.ts";
 import { GuardedSendError } from "./guarded-send-error.ts";
-import { joinHeaders } from "./outbound-fetch.ts";
+import { createOutboundHttp, type OutboundHttp, type OutboundResponse } from "./outbound-fetch.ts";
 import { type AddressGuard, parseFetchUrl } from "./url-guard.ts";
 
 /** One request. Header names in lower case. */
@@ -49,77 +47,50 @@ export interface GuardedSendOptions {
   readonly lookup?: LookupFunction;
 }
 
+/** Receivers hear from us now and then: their connections are not kept for longer. */
+const keepAliveMs = 4000;
+
 /** Makes a sender; one for each purpose, since the purpose decides which addresses are allowed. */
 export function createGuardedSend(options: GuardedSendOptions): GuardedSend {
   const { guard, lookup, maxAnswerBytes, connectTimeoutMs = 5_000 } = options;
-  const agent = new Agent({
-    allowH2: false,
-    pipelining: 1,
-    connect: createGuardedConnector(guard, { timeoutMs: connectTimeoutMs, lookup }),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const http = createOutboundHttp({ guard, connectTimeoutMs, keepAliveMs, lookup });
   return {
     send: async (request) => {
       try {
-        return await exchange(agent, request, maxAnswerBytes);
+        return await exchange(http, request, maxAnswerBytes);
       } catch (thrown) {
         if (request.signal.aborted) throw new GuardedSendError("aborted", request.signal.reason);
         throw GuardedSendError.from(thrown);
       }
     },
-    close: () => agent.destroy(),
+    close: () => http.close(),
   };
 }
 
 async function exchange(
-  agent: Agent,
+  http: OutboundHttp,
   request: GuardedSendRequest,
   maxAnswerBytes: number,
 ): Promise<GuardedSendAnswer> {
-  const { method, body, signal } = request;
   const url = parseFetchUrl(request.url);
   if (url === undefined) throw new GuardedSendError("url");
-  signal.throwIfAborted();
-  const ended = Promise.withResolvers<never>();
-  const onAbort = () => ended.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  try {
-    const answered = agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      headers: { "user-agent": "media-gateway", ...request.headers, "accept-encoding": "identity" },
-      body,
-      signal,
-    });
-    // The client itself hears of the signal only once it is connected.
-    const answer = await Promise.race([answered, ended.promise]);
-    return {
-      status: answer.statusCode,
-      headers: joinHeaders(answer.headers),
-      body: await readBeginning(answer, maxAnswerBytes),
-    };
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  const answer = await http.request({ ...request, url: url.href, takesAnyAnswer: true });
+  const { status, headers } = answer;
+  return { status, headers, body: await readBeginning(answer, maxAnswerBytes) };
 }
 
 /** A refusal is worth having without all of its words; a success is none before its end, or as much of it as is kept. */
-async function readBeginning(
-  { statusCode, body }: Dispatcher.ResponseData,
-  maxBytes: number,
-): Promise<Uint8Array> {
+async function readBeginning({ status, body }: OutboundResponse, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    for await (const chunk of body) {
       chunks.push(chunk.subarray(0, maxBytes - bytes));
       bytes += chunk.length;
       if (bytes > maxBytes) break;
     }
   } catch (thrown) {
-    if (statusCode < 300) throw thrown;
+    if (status < 300) throw thrown;
   }
   return Buffer.concat(chunks);
 }

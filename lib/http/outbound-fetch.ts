@@ -17,7 +17,7 @@ import type { AddressGuard } from "./url-guard.ts";
 
 /** One request. Header names in lower case. */
 export interface OutboundRequest {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Pieces go out one after another, uncopied, with their length stated; they must not change until the answer is in. */
@@ -29,6 +29,8 @@ export interface OutboundRequest {
   readonly idleTimeoutMs?: number;
   /** Longest body, bytes. */
   readonly maxResponseBytes?: number;
+  /** Takes also an answer that is compressed unasked, or whose end looks like a break. */
+  readonly takesAnyAnswer?: boolean;
   /**
    * Called once when the last byte of the request has been written to the connection; never where none was made. It may
    * still wait in this machine's buffers then, so what is reported may not have arrived, never the other way round.
@@ -231,6 +233,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #refusal(status: number, headers: Readonly<Record<string, string>>): OutboundHttpError | undefined {
+    if (this.#request.takesAnyAnswer) return undefined;
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {
       return new OutboundHttpError("protocol", `content-encoding ${encoding}`);
@@ -244,8 +247,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Headers as they came, those that are repeated joined by ", ". */
-export function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
+function joinHeaders(raw: Record<string, string | string[] | undefined>): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name in raw) {
     const value = raw[name];

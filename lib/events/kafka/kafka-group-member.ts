@@ -1,5 +1,6 @@
 import type { ISocketFactory, Kafka } from "kafkajs";
 import type { Log } from "../../runtime/log.ts";
+import { withLimit } from "../../runtime/with-limit.ts";
 import type { BusConsumer, ConsumeOptions } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
 import { KafkaFetchSockets } from "./kafka-fetch-sockets.ts";
@@ -44,16 +45,13 @@ export class KafkaGroupMember implements BusConsumer {
 
   async #run(): Promise<void> {
     const { signal } = this.#leaving;
-    const left = new Promise<void>((resolve) =>
-      signal.addEventListener("abort", () => resolve(), { once: true }),
-    );
     while (!signal.aborted) {
-      await this.#beMember(left);
+      await this.#beMember(signal);
       await this.#pause.wait(signal);
     }
   }
 
-  async #beMember(left: Promise<void>): Promise<void> {
+  async #beMember(signal: AbortSignal): Promise<void> {
     const { openClient, consume, sessionTimeoutMs, log } = this.#options;
     const { topic, group } = consume;
     const fetchSockets = new KafkaFetchSockets();
@@ -61,10 +59,10 @@ export class KafkaGroupMember implements BusConsumer {
     const member = new KafkaMember({ ...consume, client, fetchSockets, sessionTimeoutMs, log });
     this.#member = member;
     try {
-      await Promise.race([left, member.broken, this.#join(member)]);
-      await Promise.race([left, member.broken]);
+      await withLimit(Promise.race([member.broken, this.#join(member)]), { signal });
+      await withLimit(member.broken, { signal });
     } catch (thrown) {
-      if (!this.#pause.failing)
+      if (!signal.aborted && !this.#pause.failing)
         log.warn({ err: thrown, topic, group }, "not in the group; joining is tried again");
     }
     this.#member = undefined;

@@ -1,19 +1,12 @@
-import type { Log } from "../../runtime/log.ts";
 import { withLimit } from "../../runtime/with-limit.ts";
-import type { BusConsumer, ConsumeOptions } from "../bus.ts";
+import type { BusConsumer } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
-import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { ensureGroup, type GroupIds } from "./postgres-groups.ts";
-import { PostgresReader } from "./postgres-reader.ts";
+import { PostgresReader, type ReadingOptions } from "./postgres-reader.ts";
 import type { PostgresSession } from "./postgres-session.ts";
 
-interface PostgresConsumerOptions {
-  readonly database: BusDatabase;
+interface PostgresConsumerOptions extends ReadingOptions {
   readonly session: PostgresSession;
-  readonly log: Log;
-  readonly consume: ConsumeOptions;
-  /** How often is looked for messages of which no word came. */
-  readonly lookMs: number;
 }
 
 const ensureTimeoutMs = 20_000;
@@ -76,12 +69,8 @@ export class PostgresConsumer implements BusConsumer {
     this.#isAway = false;
     if (lock === undefined) return;
     this.#pause.reset();
-    this.#reader = new PostgresReader({
-      ...this.#options,
-      ids: this.#ids,
-      lock,
-      leaving: this.#leaving.signal,
-    });
+    const leaving = this.#leaving.signal;
+    this.#reader = new PostgresReader({ ...this.#options, ids: this.#ids, lock, leaving });
     try {
       await this.#reader.run();
     } finally {

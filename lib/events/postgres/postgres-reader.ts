@@ -17,12 +17,16 @@ import { type GroupIds, movePlace, type PlaceRow, placeQuery } from "./postgres-
 import { fetchMessages } from "./postgres-log.ts";
 import type { ReaderLock } from "./postgres-session.ts";
 
-interface PostgresReaderOptions {
+/** What is read, and from where. */
+export interface ReadingOptions {
   readonly database: BusDatabase;
   readonly log: Log;
   readonly consume: ConsumeOptions;
   /** How often is looked for messages of which no word came. */
   readonly lookMs: number;
+}
+
+interface PostgresReaderOptions extends ReadingOptions {
   readonly ids: GroupIds;
   readonly lock: ReaderLock;
   /** Ends the reading behind the running batch. */

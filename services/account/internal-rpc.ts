@@ -1,13 +1,8 @@
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
-  AuthenticateResponseSchema,
   type Principal,
-  ReleaseResponseSchema,
   ReservationOutcome,
-  ReserveResponseSchema,
   SettleOutcome,
-  SettleResponseSchema,
 } from "../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
@@ -57,22 +52,22 @@ export function createInternalHandlers(
   return {
     async authenticate({ keyHash }, { signal }) {
       const principal = await options.lookUpKey(checkKeyHash(keyHash, "key_hash"), signal);
-      return create(AuthenticateResponseSchema, { principal });
+      return { principal };
     },
     async reserve(request) {
       const holds = fromProtoReserveRequest(request, clock.nowMs());
       const decisions = await reserveCredit(database, holds, holdGraceMs);
       const outcomes = decisions.map((decision) => reservationOutcomes[decision]);
-      return create(ReserveResponseSchema, { outcomes });
+      return { outcomes };
     },
     async settle(request) {
-      return create(SettleResponseSchema, {
+      return {
         outcomes: await settle(options, fromProtoSettleRequest(request)),
-      });
+      };
     },
     async release(request) {
       await releaseHolds(database, fromProtoReleaseRequest(request));
-      return create(ReleaseResponseSchema);
+      return {};
     },
   };
 }

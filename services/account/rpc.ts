@@ -1,14 +1,5 @@
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import {
-  CreateKeyResponseSchema,
-  GetCurrentKeyResponseSchema,
-  GetKeyResponseSchema,
-  type Key,
-  ListKeysResponseSchema,
-  RotateKeyResponseSchema,
-  UpdateKeyResponseSchema,
-} from "../../gen/media/account/v1/key_pb.ts";
+import type { Key } from "../../gen/media/account/v1/key_pb.ts";
 import type { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { principalOf } from "../../lib/identity/caller.ts";
 import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
@@ -35,7 +26,7 @@ export function createKeyHandlers(
     async listKeys(request, context) {
       const page = fromProtoListKeysRequest(request);
       const { rows, totalCount } = await listKeys(database, principalOf(context).accountId, page);
-      return create(ListKeysResponseSchema, { keys: await showKeys(database, rows), totalCount });
+      return { keys: await showKeys(database, rows), totalCount };
     },
     async createKey(request, context) {
       const { accountId, memberId } = principalOf(context);
@@ -44,22 +35,22 @@ export function createKeyHandlers(
       const { secret, row } = await database
         .transaction()
         .execute((transaction) => createKey(transaction, accountId, key));
-      return create(CreateKeyResponseSchema, { secret, key: toProtoKey(row, noSpending) });
+      return { secret, key: toProtoKey(row, noSpending) };
     },
     async getKey({ hash }, context) {
       const row = await getKey(database, principalOf(context).accountId, checkKeyHash(hash));
-      return create(GetKeyResponseSchema, await showKey(database, row));
+      return await showKey(database, row);
     },
     async getCurrentKey(_request, context) {
       const { accountId, keyHash } = principalOf(context);
       const row = await getKey(database, accountId, keyHash);
-      return create(GetCurrentKeyResponseSchema, await showKey(database, row));
+      return await showKey(database, row);
     },
     async updateKey(request, context) {
       const hash = checkKeyHash(request.hash);
       const change = fromProtoUpdateKeyRequest(request, { maxRateLimitPerMinute });
       const row = await updateKey(database, principalOf(context).accountId, hash, change);
-      return create(UpdateKeyResponseSchema, await showKey(database, row));
+      return await showKey(database, row);
     },
     async deleteKey({ hash }, context) {
       await deleteKey(database, principalOf(context).accountId, checkKeyHash(hash));
@@ -68,7 +59,7 @@ export function createKeyHandlers(
     async rotateKey(request, context) {
       const rotation = fromProtoRotateKeyRequest(request);
       const { secret, row } = await rotateKey(database, principalOf(context).accountId, rotation);
-      return create(RotateKeyResponseSchema, { secret, ...(await showKey(database, row)) });
+      return { secret, ...(await showKey(database, row)) };
     },
   };
 }

@@ -1,18 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { ResealDestinationsResponseSchema } from "../../gen/media/destination/v1/destination_admin_pb.ts";
 import type { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
-import {
-  type CreateDestinationRequest,
-  CreateDestinationResponseSchema,
-  GetDestinationResponseSchema,
-  ListDeliveriesResponseSchema,
-  ListDestinationsResponseSchema,
-  ResumeDestinationResponseSchema,
-  TestDestinationResponseSchema,
-  type UpdateDestinationRequest,
-  UpdateDestinationResponseSchema,
+import type {
+  CreateDestinationRequest,
+  UpdateDestinationRequest,
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
@@ -64,21 +55,21 @@ export function createDestinationHandlers(
       const page = readPage(request);
       const { rows, totalCount } = await listDestinations(database, principalOf(context).accountId, page);
       const destinations = rows.map((row) => toProtoDestination(row, keeper));
-      return create(ListDestinationsResponseSchema, { destinations, totalCount });
+      return { destinations, totalCount };
     },
     async createDestination(request, context) {
       const row = await makeDestination(options, principalOf(context).accountId, request);
-      return create(CreateDestinationResponseSchema, shown(row));
+      return shown(row);
     },
     async getDestination({ id }, context) {
       const row = await getDestination(database, readKey(id, principalOf(context).accountId));
-      return create(GetDestinationResponseSchema, shown(row));
+      return shown(row);
     },
     async updateDestination(request, context) {
       const key = readKey(request.id, principalOf(context).accountId);
       const row = await updateDestination(options, key, request);
       options.onDue();
-      return create(UpdateDestinationResponseSchema, shown(row));
+      return shown(row);
     },
     async deleteDestination({ id }, context) {
       await deleteDestination(database, readKey(id, principalOf(context).accountId));
@@ -87,17 +78,17 @@ export function createDestinationHandlers(
     async testDestination({ id }, context) {
       const row = await getDestination(database, readKey(id, principalOf(context).accountId));
       const { isTaken, status, cause } = await attempter.test(row, context.signal);
-      return create(TestDestinationResponseSchema, { ok: isTaken, responseStatus: status, cause });
+      return { ok: isTaken, responseStatus: status, cause };
     },
     async listDeliveries({ destinationId, ...page }, context) {
       const key = readKey(destinationId, principalOf(context).accountId);
       const { rows, totalCount } = await listDeliveries(database, key, readPage(page));
-      return create(ListDeliveriesResponseSchema, { deliveries: rows.map(toProtoDelivery), totalCount });
+      return { deliveries: rows.map(toProtoDelivery), totalCount };
     },
     async resumeDestination({ id }, context) {
       const row = await resumeDestination(database, readKey(id, principalOf(context).accountId));
       options.onDue();
-      return create(ResumeDestinationResponseSchema, shown(row));
+      return shown(row);
     },
   };
 }
@@ -176,11 +167,11 @@ export function createAdminHandlers({
       const caller = values.get(callerKey);
       const operator = caller.kind === "operator" ? caller.subject : "";
       log.info({ operator, resealed, current, unreadable }, "settings of destinations sealed anew");
-      return create(ResealDestinationsResponseSchema, {
+      return {
         resealed: BigInt(resealed),
         current: BigInt(current),
         unreadable: BigInt(unreadable),
-      });
+      };
     },
   };
 }

@@ -1,13 +1,7 @@
-import { create } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { sql } from "kysely";
 import type { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
-import {
-  ListUsageRecordsResponseSchema,
-  RebuildActivityResponseSchema,
-  RebuiltDaySchema,
-} from "../../gen/media/usage/v1/usage_pb.ts";
 import { readPages } from "../../lib/database/read-pages.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
@@ -47,19 +41,19 @@ export function createAdminHandlers(
       if (issues.length > 0) throw DomainError.invalid(issues);
       const batchSize = withBilling ? maxEventsRead : maxRecordsAnswered;
       for await (const rows of listRecords(database, { ...span, batchSize }, signal)) {
-        yield create(ListUsageRecordsResponseSchema, { records: rows.map(toProtoSummary) });
+        yield { records: rows.map(toProtoSummary) };
       }
     },
     async rebuildActivity({ fromDate, toDate, dryRun }, { signal }) {
       checkDays(fromDate, toDate);
       const firstDay = firstKeptDay(clock.nowMs(), retentionDays);
-      const response = create(RebuildActivityResponseSchema);
+      const days = [];
       for (let day = fromDate; day <= toDate; day = addDays(day, 1)) {
         signal.throwIfAborted();
         const { complete, differingCells } = await rebuildDay(database, day, { firstDay, dryRun });
-        response.days.push(create(RebuiltDaySchema, { date: day, complete, differingCells }));
+        days.push({ date: day, complete, differingCells });
       }
-      return response;
+      return { days };
     },
   };
 }

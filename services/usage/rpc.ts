@@ -1,12 +1,7 @@
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import {
-  GetGenerationResponseSchema,
-  type ListActivityRequest,
-  ListActivityResponseSchema,
-} from "../../gen/media/usage/v1/usage_pb.ts";
+import type { ListActivityRequest } from "../../gen/media/usage/v1/usage_pb.ts";
 import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { isKeyHash } from "../../lib/identity/api-key.ts";
 import { principalOf } from "../../lib/identity/caller.ts";
@@ -27,7 +22,7 @@ export function createUsageHandlers(
     async listActivity(request, context) {
       const filter = fromProtoListActivityRequest(request, principalOf(context), clock.nowMs());
       const entries = await listActivity(database, filter);
-      return create(ListActivityResponseSchema, { items: entries.map(toProtoActivityItem) });
+      return { items: entries.map(toProtoActivityItem) };
     },
     async getGeneration({ generationId }, context) {
       const { accountId } = principalOf(context);
@@ -40,7 +35,7 @@ export function createUsageHandlers(
             .where("account_id", "=", accountId)
             .executeTakeFirst();
       if (row === undefined) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
-      return create(GetGenerationResponseSchema, { event: fromRowEvent(row) });
+      return { event: fromRowEvent(row) };
     },
   };
 }

@@ -1,16 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import {
-  AddMemberResponseSchema,
-  CreateAccountKeyResponseSchema,
-  CreateAccountResponseSchema,
-  GetAccountResponseSchema,
-  ListAccountsResponseSchema,
-  ListAuditEntriesResponseSchema,
-  ListMembersResponseSchema,
-  RemoveMemberResponseSchema,
-  ResealProviderKeysResponseSchema,
-} from "../../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { CreateKeyRequestSchema } from "../../../gen/media/account/v1/key_pb.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
@@ -70,14 +59,14 @@ export function createAdminHandlers({
         await writeAudit(transaction, { operator, action: "key.create", accountId, subject });
         return created;
       });
-      return create(CreateAccountKeyResponseSchema, { secret, key: toProtoKey(row, noSpending) });
+      return { secret, key: toProtoKey(row, noSpending) };
     },
     async listAuditEntries({ accountId, beforeId, pageSize }) {
       const limit = Math.min(readPageSize(pageSize), maxEntriesSent);
       if (accountId !== "") checkUuids({ account_id: accountId });
       const page = { accountId: accountId === "" ? undefined : accountId, beforeId, limit };
       const rows = await listAudit(database, page);
-      return create(ListAuditEntriesResponseSchema, { entries: rows.map(toProtoAuditEntry) });
+      return { entries: rows.map(toProtoAuditEntry) };
     },
   };
 }
@@ -97,22 +86,22 @@ function accountHandlers(database: AccountDatabase): AdminHandlers {
         await writeAudit(transaction, { operator, action: "account.create", accountId: id, subject: id });
         return account;
       });
-      return create(CreateAccountResponseSchema, { account: toProtoAccount(row) });
+      return { account: toProtoAccount(row) };
     },
     async getAccount({ accountId }) {
       checkUuids({ account_id: accountId });
       const row = await getAccount(database, accountId);
-      return create(GetAccountResponseSchema, { account: toProtoAccount(row) });
+      return { account: toProtoAccount(row) };
     },
     async listAccounts({ pageToken, pageSize }) {
       const limit = Math.min(readPageSize(pageSize), maxAccountsSent);
       if (pageToken !== "") checkUuids({ page_token: pageToken });
       const rows = await listAccounts(database, pageToken === "" ? undefined : pageToken, limit + 1);
       const shown = rows.slice(0, limit);
-      return create(ListAccountsResponseSchema, {
+      return {
         accounts: shown.map(toProtoAccount),
         nextPageToken: rows.length > limit ? (shown.at(-1)?.id ?? "") : "",
-      });
+      };
     },
   };
 }
@@ -130,12 +119,12 @@ function memberHandlers(database: AccountDatabase): AdminHandlers {
         await writeAudit(transaction, { operator, action: "member.add", accountId, subject: member.id });
         return member;
       });
-      return create(AddMemberResponseSchema, { member: toProtoMember(row) });
+      return { member: toProtoMember(row) };
     },
     async listMembers({ accountId }) {
       checkUuids({ account_id: accountId });
       const rows = await listMembers(database, accountId);
-      return create(ListMembersResponseSchema, { members: rows.map(toProtoMember) });
+      return { members: rows.map(toProtoMember) };
     },
     async removeMember({ accountId, memberId }, context) {
       const operator = operatorOf(context);
@@ -146,7 +135,7 @@ function memberHandlers(database: AccountDatabase): AdminHandlers {
         if (removed.changed) await writeAudit(transaction, note);
         return removed.row;
       });
-      return create(RemoveMemberResponseSchema, { member: toProtoMember(row) });
+      return { member: toProtoMember(row) };
     },
   };
 }
@@ -163,11 +152,11 @@ function resealHandlers(database: AccountDatabase, providerKeys: ProviderKeyOpti
           writeAudit(transaction, { ...audit, subject: sealer.keyId, note: `${resealed} provider keys` }),
         context.signal,
       );
-      return create(ResealProviderKeysResponseSchema, {
+      return {
         resealed: BigInt(sums.resealed),
         current: BigInt(sums.current),
         unreadable: BigInt(sums.unreadable),
-      });
+      };
     },
   };
 }

@@ -1,16 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import {
-  AccountBooksSchema,
-  type GrantCreditRequest,
-  GrantCreditResponseSchema,
-  HoldSummarySchema,
-  ListBooksResponseSchema,
-  type ListHoldsRequest,
-  ListHoldsResponseSchema,
-} from "../../../gen/media/account/v1/account_admin_pb.ts";
+import type { GrantCreditRequest, ListHoldsRequest } from "../../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
-import { GetCreditsResponseSchema } from "../../../gen/media/account/v1/credit_pb.ts";
 import type { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
 import { principalOf } from "../../../lib/identity/caller.ts";
 import { nanoUsdPerUsd } from "../../../lib/money/nano-usd.ts";
@@ -27,11 +17,11 @@ export function createCreditHandlers(database: AccountDatabase): Partial<Service
   return {
     async getCredits(_request, context) {
       const account = await getAccount(database, principalOf(context).accountId);
-      return create(GetCreditsResponseSchema, {
+      return {
         totalCreditsNanoUsd: account.granted_nano_usd,
         totalUsageNanoUsd: account.charged_nano_usd,
         heldNanoUsd: account.held_nano_usd,
-      });
+      };
     },
   };
 }
@@ -54,17 +44,17 @@ export function createCreditAdminHandlers(
       const granted = await database
         .transaction()
         .execute((transaction) => grantWithAudit(transaction, request, { operator, note }));
-      return create(GrantCreditResponseSchema, granted);
+      return granted;
     },
     async *listHolds(request, { signal }) {
       for await (const holds of listHolds(database, readRange(request), signal)) {
-        yield create(ListHoldsResponseSchema, { holds: holds.map(toProtoHold) });
+        yield { holds: holds.map(toProtoHold) };
       }
     },
     async *listBooks({ accountId }, { signal }) {
       if (accountId !== "") checkUuids({ account_id: accountId });
       for await (const books of listBooks(database, accountId === "" ? undefined : accountId, signal)) {
-        yield create(ListBooksResponseSchema, { books: books.map((row) => create(AccountBooksSchema, row)) });
+        yield { books: [...books] };
       }
     },
   };
@@ -96,5 +86,5 @@ function readRange(request: ListHoldsRequest): HoldRange {
 }
 
 function toProtoHold({ revision, ...hold }: HoldRecord) {
-  return create(HoldSummarySchema, revision === null ? hold : { ...hold, revision });
+  return revision === null ? hold : { ...hold, revision };
 }

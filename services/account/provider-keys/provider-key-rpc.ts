@@ -1,16 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { ResolveProviderKeyResponseSchema } from "../../../gen/media/account/v1/account_internal_pb.ts";
 import type { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
-import {
-  CreateProviderKeyResponseSchema,
-  GetProviderKeyResponseSchema,
-  ListProviderKeysResponseSchema,
-  type ProviderKey,
-  ProviderKeySchema,
-  UpdateProviderKeyResponseSchema,
-} from "../../../gen/media/account/v1/provider_key_pb.ts";
+import { type ProviderKey, ProviderKeySchema } from "../../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
 import { principalOf } from "../../../lib/identity/caller.ts";
 import { providerSecret } from "../../../lib/limits/key-limits.ts";
@@ -43,7 +35,7 @@ export function createProviderKeyHandlers(
   return {
     async listProviderKeys(_request, context) {
       const rows = await listProviderKeys(database, principalOf(context).accountId);
-      return create(ListProviderKeysResponseSchema, { providerKeys: rows.map(toProtoProviderKey) });
+      return { providerKeys: rows.map(toProtoProviderKey) };
     },
     async createProviderKey({ providerSlug, secret, name, disabled }, context) {
       const { sealer, providerSlugs } = options;
@@ -56,12 +48,12 @@ export function createProviderKeyHandlers(
       issues.throwIfAny();
       const key = { accountId, providerSlug, secret, name, disabled };
       const row = await createProviderKey(database, sealer, key);
-      return create(CreateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+      return { providerKey: toProtoProviderKey(row) };
     },
     async getProviderKey({ id }, context) {
       checkUuid(id);
       const row = await getProviderKey(database, principalOf(context).accountId, id);
-      return create(GetProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+      return { providerKey: toProtoProviderKey(row) };
     },
     async updateProviderKey({ id, name, disabled, secret }, context) {
       const issues = new FieldIssues();
@@ -71,7 +63,7 @@ export function createProviderKeyHandlers(
       issues.throwIfAny();
       const bound = { id, account_id: principalOf(context).accountId };
       const row = await updateProviderKey(database, options.sealer, bound, { name, disabled, secret });
-      return create(UpdateProviderKeyResponseSchema, { providerKey: toProtoProviderKey(row) });
+      return { providerKey: toProtoProviderKey(row) };
     },
     async deleteProviderKey({ id }, context) {
       checkUuid(id);
@@ -117,7 +109,7 @@ export function createResolveHandlers(
       issues.checkUuid("account_id", accountId);
       issues.throwIfAny();
       const found = await openProviderKey(database, options.sealer, { accountId, providerSlug });
-      return create(ResolveProviderKeyResponseSchema, found ?? {});
+      return found ?? {};
     },
   };
 }

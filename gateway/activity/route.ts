@@ -1,11 +1,9 @@
 import type { Client } from "@connectrpc/connect";
 import Type from "typebox";
 import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
-import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import type { RouteDocument } from "../docs/route-document.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { QueryReader } from "../http/query.ts";
+import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
+import { type QueryReader, readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { activityListSchema, toActivityList } from "./list.ts";
@@ -68,20 +66,17 @@ export function activityRoute({ usage }: ActivityDependencies): Route {
     path: `${apiPath}/activity`,
     operation: "activity",
     document,
-    request: readQuery,
+    request: (exchange) => readQuery(exchange, askedActivity),
     call: usage.listActivity,
     wireNames: { member_id: "user_id" },
     answer: ({ items }) => toActivityList(items),
   });
 }
 
-function readQuery(exchange: Exchange) {
-  const query = new QueryReader(exchange);
-  const request = {
+function askedActivity(query: QueryReader) {
+  return {
     date: query.matching("date", /^\d{4}-\d{2}-\d{2}$/, "must be a day such as 2030-01-31") ?? "",
     apiKeyHash: query.keyHash("api_key_hash") ?? "",
     memberId: query.text("user_id") ?? "",
   };
-  query.throwIfAny();
-  return request;
 }

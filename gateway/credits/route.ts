@@ -1,8 +1,7 @@
 import type { Client } from "@connectrpc/connect";
 import type { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
-import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import type { RouteDocument } from "../docs/route-document.ts";
+import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { creditsAnswerSchema, toCreditsAnswer } from "./answer.ts";
@@ -20,7 +19,6 @@ const document: RouteDocument = {
   answer: jsonAnswer("The credits.", "Credits", creditsAnswerSchema, {
     data: { total_credits: 25, total_usage: 1.25 },
   }),
-  errors: [401, 403, 500],
 };
 
 /** GET /api/v1/credits: what the account was granted and has spent. */

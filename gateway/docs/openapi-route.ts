@@ -18,7 +18,6 @@ const document: RouteDocument = {
       },
     },
   },
-  errors: [],
 };
 
 /** GET /api/v1/openapi.json: the document of the given routes and of itself. */

@@ -32,8 +32,8 @@ import type { Route } from "../http/route.ts";
 import { imagesBodySchema } from "../images/body.ts";
 import { createKeyBodySchema, rotateKeyBodySchema, updateKeyBodySchema } from "../keys/body.ts";
 import { speechBodySchema } from "../speech/body.ts";
-import { jsonAnswer } from "./json-answer.ts";
 import { createOpenApiDocument } from "./openapi.ts";
+import { jsonAnswer } from "./route-document.ts";
 
 interface Operation {
   readonly operationId: string;

@@ -88,7 +88,7 @@ export function createOpenApiDocument(
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     if (route.document === undefined) continue;
-    const errors = route.document.errors ?? allowedStatuses(route.operation);
+    const errors = errorsOf(route, route.document);
     for (const status of errors) statuses.add(status);
     for (const named of schemasOf(route.document)) addSchema(schemas, named);
     const path = route.path.slice(apiPath.length).replace(/:(\w+)/g, "{$1}");
@@ -111,6 +111,22 @@ export function createOpenApiDocument(
       ),
     },
   };
+}
+
+/** Operations of tables of their own may answer all that stands there. */
+function errorsOf({ operation, access }: Route, document: RouteDocument): readonly number[] {
+  if (access === "open") return [];
+  if (operation !== "management") return allowedStatuses(operation);
+  const { parameters = [], body, errors = [] } = document;
+  const reads = (place: ParameterDocument["in"]) => parameters.some((parameter) => parameter.in === place);
+  return [
+    ...(body !== undefined || reads("query") ? [400] : []),
+    401,
+    ...(access === "management" ? [403] : []),
+    ...(reads("path") ? [404] : []),
+    ...errors,
+    500,
+  ];
 }
 
 function addSchema(schemas: Record<string, TSchema>, { name, schema }: NamedSchema): void {

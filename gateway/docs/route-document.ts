@@ -1,4 +1,4 @@
-import type { TSchema } from "typebox";
+import Type, { type TSchema } from "typebox";
 import type { ExampleModels } from "./example-models.ts";
 
 /** A schema under the name that the document's components give it. */
@@ -50,6 +50,70 @@ export interface RouteDocument {
     readonly headers?: readonly string[];
     readonly content: Readonly<Record<string, ContentDocument>>;
   };
-  /** The statuses of errors that this route really uses, where its operation may use more. */
+  /** Statuses of errors besides those that follow from who may call it and from what it reads. */
   readonly errors?: readonly number[];
+}
+
+type DocumentEntry = Omit<RouteDocument, "id" | "tag"> & Partial<Pick<RouteDocument, "tag">>;
+
+/** The documents of the routes of a tag by their ids. */
+export function documentsOf<I extends string>(
+  tag: string,
+  entries: Readonly<Record<I, DocumentEntry>>,
+): Readonly<Record<I, RouteDocument>> {
+  const documents = Object.entries<DocumentEntry>(entries).map(([id, entry]) => [id, { id, tag, ...entry }]);
+  return Object.fromEntries(documents) as Record<I, RouteDocument>;
+}
+
+/** What a document says of an answer that is one JSON value. */
+export function jsonAnswer(
+  description: string,
+  name: string,
+  schema: TSchema,
+  example?: unknown,
+  status?: 201,
+): RouteDocument["answer"] {
+  return {
+    ...(status === undefined ? {} : { status }),
+    description,
+    content: { "application/json": { schema: { name, schema }, example } },
+  };
+}
+
+/** What every DELETE answers. */
+export const deletedBody = { deleted: true } as const;
+
+const deletedSchema = Type.Object({ deleted: Type.Literal(true) });
+
+/** What its document says of that. */
+export const deletedAnswer = (description: string) =>
+  jsonAnswer(description, "Deleted", deletedSchema, deletedBody);
+
+/** The id of a resource in its path. */
+export const idParameter: ParameterDocument = {
+  name: "id",
+  in: "path",
+  description: "Its id.",
+  schema: Type.String({ format: "uuid" }),
+};
+
+/** Which part of a list is wanted; `maxOffset` and `limit` as the service bounds them. */
+export function pageParameters({
+  maxOffset,
+  limit,
+  description = "How many to return.",
+}: {
+  readonly maxOffset: number;
+  readonly limit: { readonly maximum: number; readonly default?: number };
+  readonly description?: string;
+}): readonly ParameterDocument[] {
+  return [
+    {
+      name: "offset",
+      in: "query",
+      description: "How many to skip.",
+      schema: Type.Integer({ minimum: 0, maximum: maxOffset, default: 0 }),
+    },
+    { name: "limit", in: "query", description, schema: Type.Integer({ minimum: 1, ...limit }) },
+  ];
 }

@@ -6,11 +6,10 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import type { RouteDocument } from "../docs/route-document.ts";
+import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { QueryReader } from "../http/query.ts";
+import { readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { generationAnswerSchema } from "./answer-schema.ts";
@@ -79,7 +78,7 @@ const document: RouteDocument = {
     generationAnswerSchema,
     toGenerationAnswer(exampleEvent),
   ),
-  errors: [400, 401, 404, 500],
+  errors: [404],
 };
 
 /** GET /api/v1/generation: the record of one generation of the account. */
@@ -97,10 +96,11 @@ export function generationRoute({ usage }: GenerationDependencies): Route {
 
 /** The generation that the query names. Throws record_unknown for what is no id. */
 function namedGeneration(exchange: Exchange): { generationId: string } {
-  const query = new QueryReader(exchange);
-  const generationId = query.text("id") ?? "";
-  if (generationId === "") query.addIssue("id", "is required");
-  query.throwIfAny();
+  const generationId = readQuery(exchange, (query) => {
+    const id = query.text("id") ?? "";
+    if (id === "") query.addIssue("id", "is required");
+    return id;
+  });
   if (!idPattern.test(generationId)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
   return { generationId };
 }

@@ -5,6 +5,14 @@ import type { Exchange } from "./exchange.ts";
 /** Above any number that a query has a use for, and within 32 bits. */
 export const maxInteger = 1_000_000_000;
 
+/** What `read` makes of a request's query. Throws invalid_body with all faults found. */
+export function readQuery<T>(exchange: Pick<Exchange, "query">, read: (query: QueryReader) => T): T {
+  const query = new QueryReader(exchange);
+  const asked = read(query);
+  query.throwIfAny();
+  return asked;
+}
+
 /** Reads the parameters of a query, each given at most once, and collects what is wrong with them. */
 export class QueryReader {
   readonly #query: URLSearchParams;

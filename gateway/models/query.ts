@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import type { ParameterDocument } from "../docs/route-document.ts";
+import { type ParameterDocument, pageParameters } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { QueryReader } from "../http/query.ts";
+import { maxInteger, readQuery } from "../http/query.ts";
 import { nullableString } from "../schema/nullable-schema.ts";
 import { stringEnum } from "../schema/string-enum.ts";
 import { type ModelBody, modelSchema } from "./list.ts";
@@ -55,18 +55,11 @@ export const modelQueryParameters: readonly ParameterDocument[] = [
     description: "Only models whose id or name has this in it, in any case.",
     schema: Type.String({ minLength: 1 }),
   },
-  {
-    name: "offset",
-    in: "query",
-    description: "How many to skip.",
-    schema: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 }),
-  },
-  {
-    name: "limit",
-    in: "query",
+  ...pageParameters({
+    maxOffset: maxInteger,
+    limit: { maximum: maxInteger },
     description: "How many to return; all without it.",
-    schema: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-  },
+  }),
 ];
 
 /** Which models a query asks for. */
@@ -83,10 +76,12 @@ export interface ModelQuery {
 /** Reads which models are asked for. Throws invalid_body. */
 export function readModelQuery({ query }: Pick<Exchange, "query">): ModelQuery {
   const wanted = wantedModalities(query);
-  const reader = new QueryReader({ query });
-  const [offset = 0, limit, text] = [reader.integer("offset"), reader.integer("limit"), reader.text("q")];
-  if (limit === 0) reader.addIssue("limit", "must be at least 1");
-  reader.throwIfAny();
+  const { offset, limit, text } = readQuery({ query }, (reader) => {
+    const offset = reader.integer("offset") ?? 0;
+    const limit = reader.integer("limit");
+    if (limit === 0) reader.addIssue("limit", "must be at least 1");
+    return { offset, limit, text: reader.text("q") };
+  });
   const [inputs, parameters] = [listOf(query, "input_modalities"), listOf(query, "supported_parameters")];
   const [authors, providers] = [listOf(query, "model_authors"), listOf(query, "providers")];
   const any = (asked: readonly string[], found: readonly string[]) =>

@@ -3,11 +3,9 @@ import Type from "typebox";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { jsonAnswer } from "../docs/json-answer.ts";
 import { apiPath } from "../docs/openapi.ts";
-import type { RouteDocument } from "../docs/route-document.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { QueryReader } from "../http/query.ts";
+import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
+import { readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { toVoiceList, voiceListSchema } from "./voice-list.ts";
@@ -41,7 +39,7 @@ const document: RouteDocument = {
     voices: [voice],
     data: [voice],
   }),
-  errors: [400, 401, 404, 500],
+  errors: [404],
 };
 
 /** GET /api/v1/audio/voices. */
@@ -51,7 +49,7 @@ export function voicesRoute({ speech }: { speech: Client<typeof SpeechService> }
     path: `${apiPath}/audio/voices`,
     access: "any",
     document,
-    request: readModel,
+    request: (exchange) => readQuery(exchange, (query) => query.text("model")),
     call: async (wanted, options) => ({ wanted, ...(await speech.listSpeechModels({}, options)) }),
     answer({ wanted, models }) {
       const listed = wanted === undefined ? models : models.filter(({ id }) => id === wanted);
@@ -61,11 +59,4 @@ export function voicesRoute({ speech }: { speech: Client<typeof SpeechService> }
       return toVoiceList(listed);
     },
   });
-}
-
-function readModel(exchange: Exchange): string | undefined {
-  const query = new QueryReader(exchange);
-  const model = query.text("model");
-  query.throwIfAny();
-  return model;
 }

@@ -34,11 +34,9 @@ import {
   maxHeaderBytes,
   type RequestFault,
 } from "./http/http-listener.ts";
-import { readinessRoute } from "./http/readiness.ts";
 import type { Admission, Route } from "./http/route.ts";
-import { logExchange } from "./http/telemetry/request-log.ts";
+import { beginRequestSpan, logExchange } from "./http/telemetry/request-log.ts";
 import { measureRequests } from "./http/telemetry/request-metrics.ts";
-import { beginRequestSpan } from "./http/telemetry/request-span.ts";
 import { imageGenerationsRoutes } from "./images/generations/route.ts";
 import { imagesRoute } from "./images/route.ts";
 import { keyRoutes } from "./keys/route.ts";
@@ -93,8 +91,8 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
   return {
     async listen({ host, port, tls }) {
       let listener: HttpListener | undefined;
-      const ownRoutes = [readinessRoute(() => listener?.draining ?? true)];
-      const route = createRouter(dependencies, ownRoutes);
+      const isDraining = () => listener?.draining ?? true;
+      const route = createRouter(dependencies, isDraining);
       const options: Omit<HttpListenerOptions, "host"> = {
         port,
         tls,
@@ -126,10 +124,10 @@ export function createGateway(dependencies: GatewayDependencies): Gateway {
 /** Finds the route of each request and runs it; what has none is answered 404. */
 function createRouter(
   dependencies: GatewayDependencies,
-  ownRoutes: readonly Route[],
+  isDraining: () => boolean,
 ): (exchange: Exchange) => void {
   const router = findMyWay();
-  for (const route of [...ownRoutes, ...routesOf(dependencies)]) {
+  for (const route of [...rootRoutes(isDraining), ...routesOf(dependencies)]) {
     const methods: HTTPMethod[] = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
     router.on(methods, route.path, () => {}, route);
   }
@@ -168,7 +166,6 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     ...destinationRoutes(withBodies(maxBodyBytes.destinations)),
   ];
   return [
-    ...rootRoutes,
     ...docsRoutes(),
     ...routes,
     openApiRoute(routes, settings, createExampleModels({ speech, image, clock })),

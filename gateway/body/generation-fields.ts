@@ -13,7 +13,7 @@ import {
 } from "../../lib/generation/request-limits.ts";
 import { maxBodyElements } from "../../lib/limits/json-bounds.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 import { isObject, type JsonObject, withoutNulls } from "./json-body.ts";
 
 /** The longest text of a request, bytes: longer than any model takes. */

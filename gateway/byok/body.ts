@@ -12,9 +12,8 @@ import { providerSecret } from "../../lib/limits/key-limits.ts";
 import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
-import type { WireNames } from "../http/service-error.ts";
-import { nameWords, optionalNamePattern } from "../schema/name-schema.ts";
-import { nullableEnum, nullableString } from "../schema/nullable-schema.ts";
+import type { WireNames } from "../http/service-call.ts";
+import { nameWords, nullableEnum, nullableString, optionalNamePattern } from "../schema/field-schemas.ts";
 import { formatInstant } from "../schema/utc-instant.ts";
 
 const maxSlugLength = 256;

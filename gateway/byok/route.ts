@@ -13,10 +13,9 @@ import {
   pageParameters,
 } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { namedId } from "../http/named-id.ts";
 import { maxInteger, readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { serviceRoute } from "../http/service-route.ts";
+import { namedId, serviceRoute } from "../http/service-route.ts";
 import {
   providerKeyAnswerSchema,
   providerKeyBodySchema,

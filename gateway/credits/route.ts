@@ -1,10 +1,30 @@
 import type { Client } from "@connectrpc/connect";
+import Type, { type Static } from "typebox";
+import type { GetCreditsResponse } from "../../gen/media/account/v1/credit_pb.ts";
 import type { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
+import { usdNumber } from "../../lib/money/nano-usd.ts";
 import { apiPath } from "../docs/openapi.ts";
 import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
-import { creditsAnswerSchema, toCreditsAnswer } from "./answer.ts";
+
+/** The answer of GET /credits. */
+export const creditsAnswerSchema = Type.Object({
+  data: Type.Object({
+    total_credits: Type.Number({ minimum: 0, description: "All that was ever granted, USD." }),
+    total_usage: Type.Number({ minimum: 0, description: "All that was ever charged, USD." }),
+  }),
+});
+
+/** An account's credits as they are shown. */
+export function toCreditsAnswer(credits: GetCreditsResponse): Static<typeof creditsAnswerSchema> {
+  return {
+    data: {
+      total_credits: usdNumber(credits.totalCreditsNanoUsd),
+      total_usage: usdNumber(credits.totalUsageNanoUsd),
+    },
+  };
+}
 
 interface CreditsDependencies {
   credits: Client<typeof CreditService>;

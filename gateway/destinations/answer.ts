@@ -10,8 +10,7 @@ import {
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { nullableEnum, nullableInteger, nullableString } from "../schema/nullable-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { nullableEnum, nullableInteger, nullableString, stringEnum } from "../schema/field-schemas.ts";
 import { formatInstant } from "../schema/utc-instant.ts";
 
 /** The words of how rules combine. */

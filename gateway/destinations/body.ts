@@ -27,8 +27,7 @@ import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { freeObjectIssues } from "../body/generation-fields.ts";
 import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
-import { namePattern, nameWords } from "../schema/name-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { namePattern, nameWords, stringEnum } from "../schema/field-schemas.ts";
 import { filterLogics } from "./answer.ts";
 
 const config = Type.Object(

@@ -20,10 +20,9 @@ import {
   pageParameters,
 } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { namedId } from "../http/named-id.ts";
 import { readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
-import { serviceRoute } from "../http/service-route.ts";
+import { namedId, serviceRoute } from "../http/service-route.ts";
 import {
   deliveryListSchema,
   destinationAnswerSchema,

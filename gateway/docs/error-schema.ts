@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { wordOfReason } from "../../lib/runtime/error-code.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 
 const unshown: readonly ErrorReason[] = [ErrorReason.UNSPECIFIED, ErrorReason.CALLER_NOT_ALLOWED];
 

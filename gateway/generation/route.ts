@@ -12,8 +12,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
-import { generationAnswerSchema } from "./answer-schema.ts";
-import { toGenerationAnswer } from "./record.ts";
+import { generationAnswerSchema, toGenerationAnswer } from "./record.ts";
 
 interface GenerationDependencies {
   usage: Client<typeof UsageService>;

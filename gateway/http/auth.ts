@@ -5,8 +5,8 @@ import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { bearerCredential } from "../../lib/identity/identity-interceptor.ts";
 import { type Stranger, type Strangers, strangerRefusal } from "../../lib/identity/stranger.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { isLimited } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
-import { isLimited } from "./limited-operations.ts";
 
 /** Finds out who a key speaks for. Throws DomainError: key_unknown, key_expired, key_disabled, service_unavailable. */
 export type Authenticate = KeyAuthenticator;

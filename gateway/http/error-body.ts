@@ -49,6 +49,11 @@ export function allowedStatuses(operation: Operation): readonly number[] {
   return operationRules[operation].allowed;
 }
 
+/** Whether requests of an operation are limited and may be shed, as its statuses say; all else goes on whatever comes. */
+export function isLimited(operation: Operation): boolean {
+  return allowedStatuses(operation).includes(429);
+}
+
 const statusByReason: Readonly<Record<ErrorReason, number>> = {
   [ErrorReason.UNSPECIFIED]: 500,
   [ErrorReason.INTERNAL]: 500,

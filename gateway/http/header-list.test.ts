@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { headerList } from "./header-list.ts";
-import { ignoredParametersHeaders } from "./ignored-parameters.ts";
+import { headerList, ignoredParametersHeaders } from "./header-list.ts";
 
 test("a list in a header holds any texts and never grows too long", () => {
   expect(headerList([])).toBe("");

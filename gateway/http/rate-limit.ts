@@ -1,6 +1,6 @@
 import { limitedRequest, type RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
-import { isLimited } from "./limited-operations.ts";
+import { isLimited } from "./error-body.ts";
 import type { Admission } from "./route.ts";
 
 /**

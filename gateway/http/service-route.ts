@@ -1,10 +1,12 @@
 import type { CallOptions } from "@connectrpc/connect";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { isUuid } from "../../lib/runtime/uuid.ts";
 import type { RouteDocument } from "../docs/route-document.ts";
 import { type AnswerHeaders, sendJson } from "./answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Route } from "./route.ts";
-import { callService } from "./service-call.ts";
-import type { WireNames } from "./service-error.ts";
+import { callService, type WireNames } from "./service-call.ts";
 
 /** A route that is one call of a service: how its request is read, which call, and what is answered. */
 export interface ServiceRoute<Request, Reply>
@@ -41,4 +43,10 @@ export function serviceRoute<Request, Reply>({
       await sendJson(exchange, route.document.answer.status ?? 200, answer(reply, exchange), headers);
     },
   };
+}
+
+/** The resource that `:id` of the path names. Throws record_unknown, in its `noun`, for what is no UUID. */
+export function namedId({ parameters: { id = "" } }: Exchange, noun: string): { readonly id: string } {
+  if (!isUuid(id)) throw new DomainError(ErrorReason.RECORD_UNKNOWN, `no such ${noun}`);
+  return { id };
 }

@@ -22,9 +22,8 @@ import { consumeStream } from "../../lib/rpc/client.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { clientLeft } from "../http/back-pressure.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { headerList } from "../http/header-list.ts";
-import { ignoredParametersHeaders } from "../http/ignored-parameters.ts";
-import { fromServiceError, type WireNames } from "../http/service-error.ts";
+import { headerList, ignoredParametersHeaders } from "../http/header-list.ts";
+import { fromServiceError, type WireNames } from "../http/service-call.ts";
 
 /** Something to wait for before more is written, or nothing. */
 export type Written = Promise<void> | undefined;

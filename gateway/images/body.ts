@@ -28,7 +28,7 @@ import {
   withoutFieldNulls,
 } from "../body/generation-fields.ts";
 import { bodyRules, compileCheck, type JsonObject } from "../body/json-body.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 
 /** Longer than any name in a catalogue. */
 const maxNameLength = 256;

@@ -16,7 +16,7 @@ import type {
   TextChunk,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { encodeComment, eventEnd, eventStreamType } from "../../lib/http/sse-encode.ts";
-import type { AnswerWriter } from "../http/answer-writer.ts";
+import type { AnswerWriter } from "../http/back-pressure.ts";
 import type { ErrorBody } from "../http/error-body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { type ImageAnswer, imageHeaders, type Written } from "./answer.ts";

@@ -6,7 +6,7 @@ import {
   TextPhase,
 } from "../../gen/media/image/v1/image_pb.ts";
 import { encodeServerSentEvent, eventEnd, eventStart } from "../../lib/http/sse-encode.ts";
-import { toImageUsage } from "./usage.ts";
+import { toImageUsage } from "./answer-schema.ts";
 
 /**
  * How an answer with images is written: the texts around each image's base64, which is written between `head` and the

@@ -4,9 +4,9 @@ import type { ImageService } from "../../gen/media/image/v1/image_service_pb.ts"
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { BodyLimits } from "../body/request-body.ts";
-import { AnswerWriter } from "../http/answer-writer.ts";
+import { AnswerWriter } from "../http/back-pressure.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { WireNames } from "../http/service-error.ts";
+import type { WireNames } from "../http/service-call.ts";
 import { answerImages } from "./answer.ts";
 import { ImageEvents } from "./events.ts";
 import { createImageForm, type ImageForm } from "./form.ts";

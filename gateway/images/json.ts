@@ -1,5 +1,5 @@
 import type { GenerationFinished, GenerationStarted, ImageStart } from "../../gen/media/image/v1/image_pb.ts";
-import type { AnswerWriter } from "../http/answer-writer.ts";
+import type { AnswerWriter } from "../http/back-pressure.ts";
 import { type ImageAnswer, imageHeaders, type Written } from "./answer.ts";
 import { Base64Stream } from "./base64-stream.ts";
 import type { ImageForm } from "./form.ts";

@@ -5,8 +5,13 @@ import { keyKinds, keyScopes, limitResets } from "../../lib/limits/key-limits.ts
 import { wordOf, wordsOf } from "../../lib/limits/words.ts";
 import { usdNumber } from "../../lib/money/nano-usd.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { nullableEnum, nullableInteger, nullableNumber, nullableString } from "../schema/nullable-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import {
+  nullableEnum,
+  nullableInteger,
+  nullableNumber,
+  nullableString,
+  stringEnum,
+} from "../schema/field-schemas.ts";
 import { formatInstant, formatOptionalInstant } from "../schema/utc-instant.ts";
 import { keyBudgetSchema, toKeyBudget } from "./budget.ts";
 

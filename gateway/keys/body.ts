@@ -20,10 +20,16 @@ import { maxNameCharacters } from "../../lib/limits/record-name.ts";
 import { wordsOf } from "../../lib/limits/words.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { bodyRules, compileCheck, type JsonObject, withoutNulls } from "../body/json-body.ts";
-import type { WireNames } from "../http/service-error.ts";
-import { namePattern, nameWords } from "../schema/name-schema.ts";
-import { nullableEnum, nullableInteger, nullableNumber, nullableString } from "../schema/nullable-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import type { WireNames } from "../http/service-call.ts";
+import {
+  namePattern,
+  nameWords,
+  nullableEnum,
+  nullableInteger,
+  nullableNumber,
+  nullableString,
+  stringEnum,
+} from "../schema/field-schemas.ts";
 import { nanoUsdFrom } from "../schema/usd-amount.ts";
 import { parseUtcInstant } from "../schema/utc-instant.ts";
 

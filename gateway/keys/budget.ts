@@ -1,8 +1,7 @@
 import Type, { type Static } from "typebox";
 import { type Key, LimitReset } from "../../gen/media/account/v1/key_pb.ts";
 import { usdNumber } from "../../lib/money/nano-usd.ts";
-import { nullableEnum, nullableString } from "../schema/nullable-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { nullableEnum, nullableString, stringEnum } from "../schema/field-schemas.ts";
 
 /** What bounds the spending of a key, in the form that clients of several bounds read; here there is the key's limit. */
 export const keyBudgetSchema = Type.Object({

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { ImageEndpoint, ImageModel, ParameterCapability } from "../../gen/media/image/v1/image_pb.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 import { priceLineSchema, toPriceLine } from "./price-line.ts";
 
 const capabilitySchema = Type.Union([

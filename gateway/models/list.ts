@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import type { ImageModel } from "../../gen/media/image/v1/image_pb.ts";
 import { AudioFormat, type SpeechEndpoint, type SpeechModel } from "../../gen/media/speech/v1/speech_pb.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 import {
   type CataloguePrice,
   type PriceLine,

@@ -3,8 +3,7 @@ import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { type ParameterDocument, pageParameters } from "../docs/route-document.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { maxInteger, readQuery } from "../http/query.ts";
-import { nullableString } from "../schema/nullable-schema.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { nullableString, stringEnum } from "../schema/field-schemas.ts";
 import { type ModelBody, modelSchema } from "./list.ts";
 
 /** The answer of GET /models. */

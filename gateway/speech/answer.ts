@@ -18,8 +18,8 @@ import { consumeStream } from "../../lib/rpc/client.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { clientLeft, drained, type StreamLimits } from "../http/back-pressure.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { ignoredParametersHeaders } from "../http/ignored-parameters.ts";
-import { fromServiceError } from "../http/service-error.ts";
+import { ignoredParametersHeaders } from "../http/header-list.ts";
+import { fromServiceError } from "../http/service-call.ts";
 
 const contentTypes: Readonly<Partial<Record<AudioFormat, string>>> = {
   [AudioFormat.MP3]: "audio/mpeg",

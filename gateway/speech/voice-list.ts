@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { SpeechModel, Voice } from "../../gen/media/speech/v1/speech_pb.ts";
-import { stringEnum } from "../schema/string-enum.ts";
+import { stringEnum } from "../schema/field-schemas.ts";
 
 const voiceSchema = Type.Object({
   id: Type.String({ description: "What to put in `voice`." }),

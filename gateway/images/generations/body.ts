@@ -23,8 +23,8 @@ import {
   withoutFieldNulls,
 } from "../../body/generation-fields.ts";
 import { bodyRules, compileCheck, isObject, type JsonObject } from "../../body/json-body.ts";
-import type { WireNames } from "../../http/service-error.ts";
-import { stringEnum } from "../../schema/string-enum.ts";
+import type { WireNames } from "../../http/service-call.ts";
+import { stringEnum } from "../../schema/field-schemas.ts";
 import {
   type BodyImages,
   enumOf,

@@ -9,7 +9,7 @@ import {
 } from "../../../gen/media/image/v1/image_pb.ts";
 import { eventEnd, eventStart } from "../../../lib/http/sse-encode.ts";
 import type { ImageForm } from "../form.ts";
-import { toImageTokenUsage } from "./token-usage.ts";
+import { toImageTokenUsage } from "./answer-schema.ts";
 
 /** Which of OpenAI's image operations an answer is for; begins the names of its events. */
 export type ImageOperation = "image_generation" | "image_edit";

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import Type, { type Static } from "typebox";
+import { Create } from "typebox/value";
 import {
   type CreateProviderKeyRequest,
   CreateProviderKeyRequestSchema,
@@ -50,16 +51,7 @@ const fixedFields = {
   declared_region: Type.Null({ description: "Requests are not routed by it: always null." }),
 };
 
-const fixedValues = {
-  is_fallback: false,
-  is_required: false,
-  is_byok_only: false,
-  allowed_models: null,
-  allowed_user_ids: null,
-  allowed_api_key_hashes: null,
-  declared_zdr: null,
-  declared_region: null,
-} as const;
+const fixedValues = Create(Type.Object(fixedFields));
 
 const fixedOptions = {
   ...Type.Partial(Type.Object(fixedFields)).properties,

@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import Type from "typebox";
-import type { ProviderKey } from "../../gen/media/account/v1/provider_key_pb.ts";
+import { type ProviderKey, ProviderKeySchema } from "../../gen/media/account/v1/provider_key_pb.ts";
 import type { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import { apiPath } from "../docs/openapi.ts";
@@ -27,24 +29,16 @@ import {
   toUpdateProviderKeyRequest,
 } from "./body.ts";
 
-const example = {
-  id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
-  provider: "acme",
-  label: "sk-…wxyz",
-  name: "Team",
-  disabled: false,
-  created_at: "2030-01-31T12:00:00.000Z",
-  workspace_id: "6f1f1c0e-52ad-4b52-9d57-6c1de19f7a7b",
-  sort_order: 0,
-  is_fallback: false,
-  is_required: false,
-  is_byok_only: false,
-  allowed_models: null,
-  allowed_user_ids: null,
-  allowed_api_key_hashes: null,
-  declared_zdr: null,
-  declared_region: null,
-};
+const example = toProviderKeyBody(
+  create(ProviderKeySchema, {
+    id: "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10",
+    providerSlug: "acme",
+    label: "sk-…wxyz",
+    name: "Team",
+    createdAt: timestampFromMs(Date.UTC(2030, 0, 31, 12)),
+    accountId: "6f1f1c0e-52ad-4b52-9d57-6c1de19f7a7b",
+  }),
+);
 
 const documents = documentsOf("Provider keys", {
   listProviderKeys: {

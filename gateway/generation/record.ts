@@ -1,6 +1,7 @@
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Static } from "typebox";
 import Type from "typebox";
+import { Create } from "typebox/value";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   Api,
@@ -174,18 +175,7 @@ export function toGenerationAnswer(event: GenerationEvent | undefined): Generati
   };
 }
 
-const unknownClient = {
-  app_id: null,
-  http_referer: null,
-  origin: "",
-  user_agent: null,
-  preset_id: null,
-  router: null,
-  service_tier: null,
-  upstream_id: null,
-  web_search_engine: null,
-  response_cache_source_id: null,
-} as const;
+const unknownClient = Create(Type.Object(clientFields));
 
 function toAttemptBody(attempt: Attempt): GenerationAnswer["data"]["provider_responses"][number] {
   return {

@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { Create } from "typebox/value";
 import type { ImageModel } from "../../gen/media/image/v1/image_pb.ts";
 import type { SpeechModel } from "../../gen/media/speech/v1/speech_pb.ts";
 import { architectureSchema, pricingSchema, speechParameters, toArchitecture, toPricing } from "./list.ts";
@@ -6,14 +7,8 @@ import { architectureSchema, pricingSchema, speechParameters, toArchitecture, to
 const unknown = (description = "Not measured here.") => Type.Null({ description });
 const never = (description: string) => Type.Literal(false, { description });
 
-const endpointSchema = Type.Object({
-  name: Type.String({ description: "Provider and exact model, for people." }),
-  tag: Type.String({ description: "The provider's slug: what `provider.only` and its like take." }),
-  provider_name: Type.String(),
-  model_id: Type.String({ description: "What to put in `model`." }),
-  model_name: Type.String(),
-  pricing: pricingSchema,
-  supported_parameters: Type.Array(Type.String()),
+/** What there is for clients that read lists of text models. */
+const fixedFields = {
   context_length: Type.Literal(0, { description: "These models have none." }),
   max_completion_tokens: unknown("These models have none."),
   max_prompt_tokens: unknown("These models have none."),
@@ -31,6 +26,19 @@ const endpointSchema = Type.Object({
   uptime_last_5m: unknown(),
   uptime_last_30m: unknown(),
   uptime_last_1d: unknown(),
+};
+
+const fixedValues = Create(Type.Object(fixedFields));
+
+const endpointSchema = Type.Object({
+  name: Type.String({ description: "Provider and exact model, for people." }),
+  tag: Type.String({ description: "The provider's slug: what `provider.only` and its like take." }),
+  provider_name: Type.String(),
+  model_id: Type.String({ description: "What to put in `model`." }),
+  model_name: Type.String(),
+  pricing: pricingSchema,
+  supported_parameters: Type.Array(Type.String()),
+  ...fixedFields,
 });
 
 /** The answer of GET /models/{author}/{slug}/endpoints. */
@@ -92,19 +100,6 @@ function toEndpoint(
     model_name: name,
     pricing: toPricing(prices),
     supported_parameters,
-    context_length: 0,
-    max_completion_tokens: null,
-    max_prompt_tokens: null,
-    quantization: null,
-    service_tier: null,
-    native_tools: {},
-    supports_diarization: false,
-    supports_implicit_caching: false,
-    supports_tool_choice: { auto: false, function: false, none: false, required: false },
-    latency_last_30m: null,
-    throughput_last_30m: null,
-    uptime_last_5m: null,
-    uptime_last_30m: null,
-    uptime_last_1d: null,
+    ...fixedValues,
   };
 }

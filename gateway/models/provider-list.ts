@@ -1,6 +1,17 @@
 import Type, { type Static } from "typebox";
+import { Create } from "typebox/value";
 
 const unknown = (description: string) => Type.Null({ description });
+
+const untoldFields = {
+  privacy_policy_url: unknown("Ask the provider."),
+  terms_of_service_url: unknown("Ask the provider."),
+  status_page_url: unknown("Ask the provider."),
+  headquarters: unknown("Not told here."),
+  datacenters: unknown("Not told here."),
+};
+
+const untold = Create(Type.Object(untoldFields));
 
 /** The answer of GET /providers. */
 export const providerListSchema = Type.Object({
@@ -8,11 +19,7 @@ export const providerListSchema = Type.Object({
     Type.Object({
       slug: Type.String({ description: "What `provider.only` and its like take." }),
       name: Type.String(),
-      privacy_policy_url: unknown("Ask the provider."),
-      terms_of_service_url: unknown("Ask the provider."),
-      status_page_url: unknown("Ask the provider."),
-      headquarters: unknown("Not told here."),
-      datacenters: unknown("Not told here."),
+      ...untoldFields,
     }),
     { description: "Ordered by slug." },
   ),
@@ -31,14 +38,6 @@ export function toProviderList(models: readonly ServedModel[]): Static<typeof pr
   );
   const slugs = [...names].sort(([one], [other]) => (one < other ? -1 : 1));
   return {
-    data: slugs.map(([slug, name]) => ({
-      slug,
-      name,
-      privacy_policy_url: null,
-      terms_of_service_url: null,
-      status_page_url: null,
-      headquarters: null,
-      datacenters: null,
-    })),
+    data: slugs.map(([slug, name]) => ({ slug, name, ...untold })),
   };
 }

@@ -31,7 +31,7 @@ export function createKeyHandlers(
     async createKey(request, context) {
       const { accountId, memberId } = principalOf(context);
       const asked = fromProtoCreateKeyRequest(request, { nowMs: clock.nowMs(), maxRateLimitPerMinute });
-      const key = { ...asked, memberId: asked.memberId ?? (memberId || null) };
+      const key = { ...asked, member_id: asked.member_id ?? (memberId || null) };
       const { secret, row } = await database
         .transaction()
         .execute((transaction) => createKey(transaction, accountId, key));

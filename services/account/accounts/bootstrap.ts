@@ -97,11 +97,11 @@ function newKey(kind: KeyKindName): NewKey {
     name: kind === "inference" ? "First inference key" : "First management key",
     kind,
     scopes: kind === "inference" ? ["speech", "images"] : [],
-    expiresAt: null,
-    limitNanoUsd: null,
-    limitReset: null,
-    includeByokInLimit: false,
-    rateLimitPerMinute: null,
-    memberId: null,
+    expires_at: null,
+    limit_nano_usd: null,
+    limit_reset: null,
+    include_byok_in_limit: false,
+    rate_limit_per_minute: null,
+    member_id: null,
   };
 }

@@ -44,12 +44,12 @@ export function fromProtoCreateKeyRequest(request: CreateKeyRequest, bounds: Key
     name: request.name,
     kind: kind ?? "inference",
     scopes,
-    expiresAt: expiresAt ?? null,
-    limitNanoUsd: request.limitNanoUsd ?? null,
-    limitReset: limitReset ?? null,
-    includeByokInLimit: request.includeByokInLimit,
-    rateLimitPerMinute: request.rateLimitPerMinute ?? null,
-    memberId: request.memberId === "" ? null : request.memberId,
+    expires_at: expiresAt ?? null,
+    limit_nano_usd: request.limitNanoUsd ?? null,
+    limit_reset: limitReset ?? null,
+    include_byok_in_limit: request.includeByokInLimit,
+    rate_limit_per_minute: request.rateLimitPerMinute ?? null,
+    member_id: request.memberId === "" ? null : request.memberId,
   };
 }
 
@@ -116,11 +116,11 @@ export function fromProtoUpdateKeyRequest(
   return {
     name: request.name,
     disabled: request.disabled,
-    expiresAt: request.clearExpiresAt ? null : expiresAt,
-    limitNanoUsd: request.clearLimit ? null : request.limitNanoUsd,
-    limitReset,
-    includeByokInLimit: request.includeByokInLimit,
-    rateLimitPerMinute: request.clearRateLimit ? null : request.rateLimitPerMinute,
+    expires_at: request.clearExpiresAt ? null : expiresAt,
+    limit_nano_usd: request.clearLimit ? null : request.limitNanoUsd,
+    limit_reset: limitReset,
+    include_byok_in_limit: request.includeByokInLimit,
+    rate_limit_per_minute: request.clearRateLimit ? null : request.rateLimitPerMinute,
   };
 }
 

@@ -23,18 +23,11 @@ export function rotateKey(
     const old = await lockKey(transaction, accountId, hash);
     const message = rotationFault(old);
     if (message !== undefined) throw DomainError.invalid([{ path: "hash", message }]);
-    const successor = {
-      name: old.name,
-      kind: old.kind,
-      scopes: old.scopes,
-      expiresAt: old.expires_at,
-      limitNanoUsd: old.limit_nano_usd,
-      limitReset: old.limit_reset,
-      includeByokInLimit: old.include_byok_in_limit,
-      rateLimitPerMinute: old.rate_limit_per_minute,
-      memberId: old.member_id,
-    };
-    const created = await insertKey(transaction, accountId, successor, { rateBucket: old.rate_bucket });
+    const { name, kind, scopes, expires_at, member_id, rate_bucket: rateBucket } = old;
+    const { limit_nano_usd, limit_reset, include_byok_in_limit, rate_limit_per_minute } = old;
+    const limits = { limit_nano_usd, limit_reset, include_byok_in_limit, rate_limit_per_minute };
+    const successor = { name, kind, scopes, expires_at, member_id, ...limits };
+    const created = await insertKey(transaction, accountId, successor, { rateBucket });
     await transaction
       .updateTable("api_key")
       .set({

@@ -2,16 +2,8 @@ import { sql } from "kysely";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { generateApiKey, hashApiKey, maskApiKey } from "../../../lib/identity/api-key.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
-import type {
-  AccountDatabase,
-  AccountTransaction,
-  ApiKeyRow,
-  KeyKindName,
-  KeyScopeName,
-  LimitResetName,
-} from "../store.ts";
+import type { AccountDatabase, AccountTransaction, ApiKeyRow } from "../store.ts";
 import { checkKeyOwner, lockActiveMember } from "./key-members.ts";
-import { checkNotLast, endsEarlier, lockKeyEndings } from "./last-management-key.ts";
 
 /*
  * Owns the API keys of accounts.
@@ -30,29 +22,15 @@ export const maxKeysPerAccount = 1000;
 /** Whether a key has expired, as a column of a query of keys. */
 export const isExpired = sql<boolean>`coalesce(api_key.expires_at <= now(), false)`;
 
+type Limits = "limit_nano_usd" | "limit_reset" | "include_byok_in_limit" | "rate_limit_per_minute";
+
 /** What a new key is to be. */
-export interface NewKey {
-  readonly name: string;
-  readonly kind: KeyKindName;
-  readonly scopes: KeyScopeName[];
-  readonly expiresAt: Date | null;
-  readonly limitNanoUsd: bigint | null;
-  readonly limitReset: LimitResetName | null;
-  readonly includeByokInLimit: boolean;
-  readonly rateLimitPerMinute: number | null;
-  readonly memberId: string | null;
-}
+export type NewKey = Pick<ApiKeyRow, "name" | "kind" | "scopes" | "expires_at" | "member_id" | Limits>;
 
 /** What of a key is to change: undefined stays as it is, null is taken away. */
-export interface KeyChange {
-  readonly name: string | undefined;
-  readonly disabled: boolean | undefined;
-  readonly expiresAt: Date | null | undefined;
-  readonly limitNanoUsd: bigint | null | undefined;
-  readonly limitReset: LimitResetName | null | undefined;
-  readonly includeByokInLimit: boolean | undefined;
-  readonly rateLimitPerMinute: number | null | undefined;
-}
+export type KeyChange = {
+  readonly [C in "name" | "disabled" | "expires_at" | Limits]: ApiKeyRow[C] | undefined;
+};
 
 /** Which of an account's keys are asked for, newest first. */
 export interface KeyPage {
@@ -84,7 +62,7 @@ export async function createKey(
     .where("id", "=", accountId)
     .executeTakeFirst();
   if (account === undefined) throw unknownRecord();
-  const owner = { accountKind: account.kind, accountId, memberId: key.memberId };
+  const owner = { accountKind: account.kind, accountId, memberId: key.member_id };
   await checkKeyOwner(transaction, owner, memberPath);
   return insertKey(transaction, accountId, key, { secret });
 }
@@ -104,18 +82,10 @@ export async function insertKey(
   const row = await transaction
     .insertInto("api_key")
     .values({
+      ...key,
       hash,
       account_id: accountId,
-      member_id: key.memberId,
-      kind: key.kind,
-      scopes: key.scopes,
-      name: key.name,
       label: maskApiKey(secret),
-      expires_at: key.expiresAt,
-      limit_nano_usd: key.limitNanoUsd,
-      limit_reset: key.limitReset,
-      include_byok_in_limit: key.includeByokInLimit,
-      rate_limit_per_minute: key.rateLimitPerMinute,
       rate_bucket: rateBucket ?? hash,
     })
     .returningAll()
@@ -186,19 +156,10 @@ export function updateKey(
     const key = await lockKey(transaction, accountId, hash); // 4.
     checkChange(key, change);
     if (endsEarlier(key, change)) await checkNotLast(transaction, key); // 5.
-    const values = {
-      name: change.name,
-      disabled: change.disabled,
-      expires_at: change.expiresAt,
-      limit_nano_usd: change.limitNanoUsd,
-      limit_reset: change.limitReset,
-      include_byok_in_limit: change.includeByokInLimit,
-      rate_limit_per_minute: change.rateLimitPerMinute,
-    };
-    if (Object.values(values).every((value) => value === undefined)) return key;
+    if (Object.values(change).every((value) => value === undefined)) return key;
     return transaction
       .updateTable("api_key")
-      .set({ ...withoutUndefined(values), updated_at: sql<Date>`now()` })
+      .set({ ...change, updated_at: sql<Date>`now()` })
       .where("hash", "=", hash)
       .returningAll()
       .executeTakeFirstOrThrow();
@@ -236,13 +197,13 @@ function checkChange(key: LockedKey, change: KeyChange): void {
   const issues: { path: string; message: string }[] = [];
   if (key.kind === "management") {
     const message = "is for inference keys only";
-    if (change.limitNanoUsd != null) issues.push({ path: "limit_nano_usd", message });
-    if (change.rateLimitPerMinute != null) issues.push({ path: "rate_limit_per_minute", message });
+    if (change.limit_nano_usd != null) issues.push({ path: "limit_nano_usd", message });
+    if (change.rate_limit_per_minute != null) issues.push({ path: "rate_limit_per_minute", message });
   }
   if (change.disabled === false && !key.member_is_active) {
     issues.push({ path: "disabled", message: "the key's member has left the organization" });
   }
-  const { expiresAt } = change;
+  const { expires_at: expiresAt } = change;
   const isLater =
     expiresAt === null || (expiresAt !== undefined && expiresAt > (key.expires_at ?? expiresAt));
   if (key.replaced_by !== null && isLater) {
@@ -250,12 +211,6 @@ function checkChange(key: LockedKey, change: KeyChange): void {
     issues.push({ path: "expires_at", message: "the key was replaced and can't work longer" });
   }
   if (issues.length > 0) throw DomainError.invalid(issues);
-}
-
-function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }
 
 /**
@@ -276,4 +231,51 @@ export function deleteKey(database: AccountDatabase, accountId: string, hash: st
 /** The error for a record that does not exist for the caller. */
 export function unknownRecord(): DomainError {
   return new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
+}
+
+/**
+ * Lets those who end keys of an account decide one after the other, until the transaction ends. Taken before every
+ * other lock.
+ */
+async function lockKeyEndings(transaction: AccountTransaction, accountId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`account.key_end ${accountId}`}, 0))`.execute(
+    transaction,
+  );
+}
+
+/** Whether a change lets a key end earlier than it would. */
+function endsEarlier(key: ApiKeyRow, { disabled, expires_at: expiresAt }: KeyChange): boolean {
+  if (disabled === true) return true;
+  return expiresAt != null && (key.expires_at === null || expiresAt < key.expires_at);
+}
+
+/**
+ * Lets a key end only if its account keeps a management key: one that works now and for as long as this one would.
+ * Throws `last_management_key`.
+ */
+async function checkNotLast(transaction: AccountTransaction, key: LockedKey): Promise<void> {
+  const works = !key.disabled && !key.is_expired && key.member_is_active;
+  if (key.kind !== "management" || !works) return;
+  const other = await transaction
+    .selectFrom("api_key")
+    .leftJoin("member", "member.id", "api_key.member_id")
+    .select("hash")
+    .where("api_key.account_id", "=", key.account_id)
+    .where("kind", "=", "management")
+    .where("hash", "!=", key.hash)
+    .where("deleted_at", "is", null)
+    .where("disabled", "=", false)
+    .where("member.removed_at", "is", null)
+    .where(({ eb, or }) =>
+      or([
+        eb("expires_at", "is", null),
+        ...(key.expires_at === null ? [] : [eb("expires_at", ">=", key.expires_at)]),
+      ]),
+    )
+    .executeTakeFirst();
+  if (other !== undefined) return;
+  throw new DomainError(
+    ErrorReason.LAST_MANAGEMENT_KEY,
+    "it is the account's last management key that works: make or rotate to another one first",
+  );
 }

@@ -6,7 +6,7 @@
  * 2. The migrations of one run are one transaction: a run that fails leaves nothing behind.
  * 3. A schema at head, or ahead of this code, is left alone: no lock is taken and no right to create is needed.
  */
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import type { Log } from "../runtime/log.ts";
 import { connectDatabase } from "./connect.ts";
@@ -15,6 +15,15 @@ import { connectDatabase } from "./connect.ts";
 export interface SchemaMigrations {
   readonly schema: string;
   readonly migrations: Readonly<Record<string, Migration>>;
+}
+
+/** The migration that is some statements, run in their order. */
+export function sqlMigration(...statements: readonly RawBuilder<unknown>[]): Migration {
+  return {
+    async up(database) {
+      for (const statement of statements) await statement.execute(database);
+    },
+  };
 }
 
 /** First key of the advisory locks that migrations take; the second is a hash of the schema's name. */

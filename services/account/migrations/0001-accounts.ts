@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
-import type { Migration } from "kysely/migration";
+import { sql } from "kysely";
+import { sqlMigration } from "../../../lib/database/migrate.ts";
 
-const tables = sql`
+/** Accounts, their members and keys, and the audit of what operators change. */
+export const accounts = sqlMigration(sql`
   CREATE TABLE account (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     kind text NOT NULL CHECK (kind IN ('personal', 'organization')),
@@ -52,11 +53,4 @@ const tables = sql`
     subject text NOT NULL
   );
   CREATE INDEX audit_by_account ON audit (account_id, id);
-`;
-
-/** Accounts, their members and keys, and the audit of what operators change. */
-export const accounts: Migration = {
-  async up(database: Kysely<unknown>) {
-    await tables.execute(database);
-  },
-};
+`);

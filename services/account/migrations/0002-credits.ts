@@ -1,5 +1,5 @@
-import { type Kysely, sql } from "kysely";
-import type { Migration } from "kysely/migration";
+import { sql } from "kysely";
+import { sqlMigration } from "../../../lib/database/migrate.ts";
 import { reserveFunction, usedOfKeyFunction } from "./0002-reserve.ts";
 import { countClosedFunction, releaseFunction, settleFunction } from "./0002-settle.ts";
 
@@ -83,18 +83,12 @@ const tables = sql`
   CREATE INDEX ledger_entry_by_account ON ledger_entry (account_id, id);
 `;
 
-const steps = [
+/** Credit: the ledger, the holds of requests under way, and what each line of keys has spent. */
+export const credits = sqlMigration(
   tables,
   usedOfKeyFunction,
   reserveFunction,
   countClosedFunction,
   settleFunction,
   releaseFunction,
-];
-
-/** Credit: the ledger, the holds of requests under way, and what each line of keys has spent. */
-export const credits: Migration = {
-  async up(database: Kysely<unknown>) {
-    for (const step of steps) await step.execute(database);
-  },
-};
+);

@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
-import type { Migration } from "kysely/migration";
+import { sql } from "kysely";
+import { sqlMigration } from "../../../lib/database/migrate.ts";
 
-const tables = sql`
+/** Accounts' own keys at providers. */
+export const providerKeys = sqlMigration(sql`
   CREATE TABLE provider_key (
     id uuid PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES account,
@@ -16,11 +17,4 @@ const tables = sql`
     CHECK ((sealed IS NULL) = (deleted_at IS NOT NULL))
   );
   CREATE UNIQUE INDEX provider_key_in_use ON provider_key (account_id, provider_slug) WHERE deleted_at IS NULL;
-`;
-
-/** Accounts' own keys at providers. */
-export const providerKeys: Migration = {
-  async up(database: Kysely<unknown>) {
-    await tables.execute(database);
-  },
-};
+`);

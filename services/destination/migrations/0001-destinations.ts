@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
-import type { Migration } from "kysely/migration";
+import { sql } from "kysely";
+import { sqlMigration } from "../../../lib/database/migrate.ts";
 
-const tables = sql`
+/** Destinations, the events that wait for them, and the log of their deliveries. */
+export const destinations = sqlMigration(sql`
   -- What its owner says of a destination. A deleted one keeps its row, without its settings.
   CREATE TABLE destination (
     id uuid PRIMARY KEY,
@@ -104,11 +105,4 @@ const tables = sql`
     PRIMARY KEY (destination_id, sequence)
   ) WITH (autovacuum_vacuum_scale_factor = 0.05);
   CREATE INDEX delivery_by_time ON delivery (attempted_at);
-`;
-
-/** Destinations, the events that wait for them, and the log of their deliveries. */
-export const destinations: Migration = {
-  async up(database: Kysely<unknown>) {
-    await tables.execute(database);
-  },
-};
+`);

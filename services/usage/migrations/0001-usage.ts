@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
-import type { Migration } from "kysely/migration";
+import { sql } from "kysely";
+import { sqlMigration } from "../../../lib/database/migrate.ts";
 
-const tables = sql`
+/** Records of generations, their sums by day, and how far back records reach. */
+export const usage = sqlMigration(sql`
   -- What clients and people call an endpoint; the id is derived from the three names.
   CREATE TABLE naming (
     id uuid PRIMARY KEY,
@@ -56,11 +57,4 @@ const tables = sql`
     kept_from date NOT NULL
   );
   INSERT INTO retention (kept_from) VALUES ('1970-01-01');
-`;
-
-/** Records of generations, their sums by day, and how far back records reach. */
-export const usage: Migration = {
-  async up(database: Kysely<unknown>) {
-    await tables.execute(database);
-  },
-};
+`);

@@ -1,25 +1,11 @@
 import { sql } from "kysely";
+import type { AccountBooks } from "../../../gen/media/account/v1/account_admin_pb.ts";
 import { readPages } from "../../../lib/database/read-pages.ts";
 import { unknownRecord } from "../keys/keys.ts";
 import type { AccountDatabase } from "../store.ts";
 
-/** What an account's books say beside the sums that they must equal, nano-USD; AccountBooks of the admin RPCs says which. */
-export interface Books {
-  readonly accountId: string;
-  readonly grantedNanoUsd: bigint;
-  readonly ledgerGrantedNanoUsd: bigint;
-  readonly chargedNanoUsd: bigint;
-  readonly ledgerChargedNanoUsd: bigint;
-  readonly heldNanoUsd: bigint;
-  readonly openHoldsNanoUsd: bigint;
-  readonly openHoldsKeyNanoUsd: bigint;
-  readonly keyHeldNanoUsd: bigint;
-  readonly keyDaysHeldNanoUsd: bigint;
-  readonly keySpentNanoUsd: bigint;
-  readonly keyDaysSpentNanoUsd: bigint;
-  readonly keyByokNanoUsd: bigint;
-  readonly keyDaysByokNanoUsd: bigint;
-}
+/** What an account's books say beside the sums that they must equal, nano-USD; the message says which. */
+type Books = Omit<AccountBooks, "$typeName" | "$unknown">;
 
 /**
  * The books of one account or of all, by account id, at most 1,000 at a time, all as they were at one moment. Throws

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
+import type { HoldSummary } from "../../../gen/media/account/v1/account_admin_pb.ts";
 import { readPages } from "../../../lib/database/read-pages.ts";
-import type { AccountDatabase, HoldRefusalName, HoldStateName } from "../store.ts";
+import type { AccountDatabase, HoldRefusalName } from "../store.ts";
 
 /*
  * Owns the holds of requests under way: credit that is taken off what an account may spend until the request's event,
@@ -34,15 +35,10 @@ export interface HoldName {
   readonly accountId: string;
 }
 
-/** What reconciliation needs of a hold. */
-export interface HoldRecord extends HoldName {
-  readonly state: HoldStateName;
-  /** The revision of the event that stands; null while there is none. */
+/** What reconciliation needs of a hold; `revision` is that of the event that stands, null while there is none. */
+export type HoldRecord = Omit<HoldSummary, "$typeName" | "$unknown" | "revision"> & {
   readonly revision: number | null;
-  readonly costNanoUsd: bigint;
-  readonly debitedNanoUsd: bigint;
-  readonly seen: boolean;
-}
+};
 
 /** Holds whose deadline is at or after `from` and before `to`. */
 export interface HoldRange {
@@ -86,30 +82,9 @@ export async function* listHolds(
   { from, to }: HoldRange,
   signal: AbortSignal,
 ): AsyncGenerator<readonly HoldRecord[]> {
-  const query = sql<HoldListRow>`
-    SELECT id, account_id, state, revision, cost_nano_usd, debited_nano_usd, seen FROM hold
-    WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`;
-  for await (const rows of readPages(database, query, signal)) yield rows.map(fromRowHold);
-}
-
-interface HoldListRow {
-  readonly id: string;
-  readonly account_id: string;
-  readonly state: HoldStateName;
-  readonly revision: number | null;
-  readonly cost_nano_usd: bigint;
-  readonly debited_nano_usd: bigint;
-  readonly seen: boolean;
-}
-
-function fromRowHold(row: HoldListRow): HoldRecord {
-  return {
-    generationId: row.id,
-    accountId: row.account_id,
-    state: row.state,
-    revision: row.revision,
-    costNanoUsd: row.cost_nano_usd,
-    debitedNanoUsd: row.debited_nano_usd,
-    seen: row.seen,
-  };
+  const query = sql<HoldRecord>`
+    SELECT id AS "generationId", account_id AS "accountId", state, revision, cost_nano_usd AS "costNanoUsd",
+      debited_nano_usd AS "debitedNanoUsd", seen
+    FROM hold WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`;
+  yield* readPages(database, query, signal);
 }

@@ -110,7 +110,7 @@ async function bench(database: DestinationDatabase, bus: Bus, receiver: ChildPro
       receiver,
       async () => {
         await settle(database, deadOfAccount);
-        return service.deliveries?.delivered ?? 0;
+        return service.deliveries?.counters.deliveredBatches ?? 0;
       },
     );
   }

@@ -53,8 +53,7 @@ export function newDestination(slug: string): NewPart {
   ]);
   checkPaths(files.keys());
   const importLine = `import { ${names.camel} } from "./${slug}/index.ts";`;
-  const list = /\bbySlug\(\[[^\]]*\b(\w+)\(\w+\),\s*/;
-  files.set(registry, register(registry, importLine, list, `$1(${names.camel}),`));
+  files.set(registry, register(registry, importLine, /\bconst types\b[^=]*= \[[^\]]*/, names.camel));
   const documentation = "docs/destinations.md";
   files.set(documentation, addRow(documentation, "| type |", `| \`${slug}\` | \`endpoint\`, \`token\` |`));
   const next = `Now make it true: the settings, the address and the headers in ${types}/${slug}/index.ts,
@@ -143,10 +142,7 @@ function render(template: string, names: Names): string {
 function register(path: string, importLine: string, list: RegExp, entry: string): string {
   const text = readOwn(path);
   if (!list.test(text)) throw new Error(`${path} has no list to add to`);
-  const added = text.replace(list, (found, wrapper: string) => {
-    const separator = /,\s*$/.test(found) ? "" : ", ";
-    return `${found}${separator}${entry.replace("$1", wrapper)}`;
-  });
+  const added = text.replace(list, (found) => `${found}${/,\s*$/.test(found) ? "" : ", "}${entry}`);
   return added.replace(/^import /m, `${importLine}\nimport `);
 }
 

@@ -1,24 +1,6 @@
 import { sql } from "kysely";
 import type { DestinationDatabase } from "../store.ts";
 
-/** What this process has counted since it started, and what it does now. */
-export interface DeliveryCounters {
-  /** Attempts under way. */
-  readonly inFlight: number;
-  /** Attempts that receivers took. */
-  readonly deliveredBatches: number;
-  /** Events in them. */
-  readonly deliveredEvents: number;
-  /** Attempts that receivers did not take. */
-  readonly failedAttempts: number;
-  /** Batches whose outcome came too late, or could not be kept: they go out again. */
-  readonly repeatedBatches: number;
-  /** Destinations paused after sustained failure. */
-  readonly pauses: number;
-  /** Events given up after they had waited for too long. */
-  readonly givenUpEvents: number;
-}
-
 /** What stands in the database, the same in all replicas. */
 export interface DeliveryBacklog {
   /** Destinations that are delivered to. */
@@ -34,9 +16,6 @@ export interface DeliveryBacklog {
   /** The same of destinations whose last attempt worked: how far this service itself is behind. */
   readonly oldestHealthyPendingMs: number;
 }
-
-/** All of it, as metrics show it. */
-export interface DeliveryTotals extends DeliveryCounters, DeliveryBacklog {}
 
 const maxCounted = 1_000_000;
 

@@ -116,10 +116,12 @@ test("replicas share the work, and each batch goes out once when nothing fails",
   }
   const ids = receiver.requests.map(({ body }) => body.id);
   expect(new Set(ids).size).toBe(ids.length);
-  await waitUntil(() => pair.reduce((sum, { deliveries }) => sum + deliveries.delivered, 0) === ids.length);
+  await waitUntil(
+    () => pair.reduce((sum, { deliveries }) => sum + deliveries.counters.deliveredBatches, 0) === ids.length,
+  );
   for (const { deliveries } of pair) {
-    expect(deliveries.delivered).toBeGreaterThan(0);
-    expect(deliveries).toMatchObject({ failed: 0, repeated: 0 });
+    expect(deliveries.counters.deliveredBatches).toBeGreaterThan(0);
+    expect(deliveries.counters).toMatchObject({ failedAttempts: 0, repeatedBatches: 0 });
   }
 });
 

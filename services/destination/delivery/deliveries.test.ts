@@ -25,6 +25,7 @@ import {
   resumeDestination,
 } from "../settings/destinations.ts";
 import type { DestinationDatabase } from "../store.ts";
+import { destinationTypes } from "../types/registry.ts";
 
 const patient = { timeoutMs: 25_000 };
 let testDatabase: TestDestinationDatabase;
@@ -104,8 +105,12 @@ describe("what waits", () => {
         cause: "",
       })),
     );
-    await waitUntil(() => deliveries.delivered === 3);
-    expect(deliveries).toMatchObject({ deliveredEvents: 120, failed: 0, repeated: 0 });
+    await waitUntil(() => deliveries.counters.deliveredBatches === 3);
+    expect(deliveries.counters).toMatchObject({
+      deliveredEvents: 120,
+      failedAttempts: 0,
+      repeatedBatches: 0,
+    });
     expect(await queueOf(id)).toMatchObject({ due_at: null, lease_id: null, batch_id: null, failures: 0 });
   });
 
@@ -292,9 +297,9 @@ describe("a destination", () => {
     await waitUntil(() => receiver.requests.length === 1, patient);
     await deleteDestination(database, { id, accountId: account_id });
     resolve(200);
-    await waitUntil(() => deliveries.repeated === 1, patient);
+    await waitUntil(() => deliveries.counters.repeatedBatches === 1, patient);
     expect(receiver.requests).toHaveLength(1);
-    expect(deliveries.inFlight).toBe(0);
+    expect(deliveries.counters.inFlight).toBe(0);
     expect(await log(id).catch((thrown: Error) => thrown.message)).toBe("no such destination");
   });
 
@@ -324,6 +329,16 @@ describe("a destination", () => {
       cause: "this type of destination is not known any more",
     });
   });
+
+  test("whose settings are of another type says so, and nothing is sent", async () => {
+    const id = await add("", { type: "otel-collector" });
+    await queue(0, 1);
+    deliver({ types: destinationTypes });
+    const row = await waitUntil(async () => (await log(id))[0], patient);
+    const cause = "the settings can't be read any more; enter them anew";
+    expect(row).toMatchObject({ status: "retrying", response_status: 0, cause });
+    expect(receiver.requests).toEqual([]);
+  });
 });
 
 test("stopping lets what is under way end, and begins nothing", async () => {
@@ -338,7 +353,7 @@ test("stopping lets what is under way end, and begins nothing", async () => {
   await stopped;
   expect(receiver.taken()).toEqual(named(0, 50));
   expect(await waitingFor(database, id)).toEqual(named(50, 150));
-  expect(deliveries).toMatchObject({ inFlight: 0, delivered: 1, repeated: 0 });
+  expect(deliveries.counters).toMatchObject({ inFlight: 0, deliveredBatches: 1, repeatedBatches: 0 });
 });
 
 test("a database that is away for a while delays deliveries, no more", async () => {

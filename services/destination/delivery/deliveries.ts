@@ -27,25 +27,31 @@ interface DeliveriesOptions {
   maxBatchEvents(type: string): number;
 }
 
-/** Running deliveries. The counts are since the start. */
-export interface Deliveries {
+/** What this process has counted since it started. */
+export interface DeliveryCounters {
   /** Attempts under way. */
   readonly inFlight: number;
-  /** Attempts that were taken. */
-  readonly delivered: number;
+  /** Attempts that receivers took. */
+  readonly deliveredBatches: number;
   /** Events in them. */
   readonly deliveredEvents: number;
-  /** Attempts that were not. */
-  readonly failed: number;
-  /** Attempts whose report came too late, or could not be kept: those batches are sent again. */
-  readonly repeated: number;
-  /** Destinations that were paused. */
+  /** Attempts that receivers did not take. */
+  readonly failedAttempts: number;
+  /** Batches whose outcome came too late, or could not be kept: they go out again. */
+  readonly repeatedBatches: number;
+  /** Destinations paused after sustained failure. */
   readonly pauses: number;
-  /** Looks at once for what is due. */
-  wake(): void;
-  /** Resolves when nothing is under way any more. */
-  stop(): Promise<void>;
 }
+
+/** The counters of a process that has not started. */
+export const noneCounted: DeliveryCounters = {
+  inFlight: 0,
+  deliveredBatches: 0,
+  deliveredEvents: 0,
+  failedAttempts: 0,
+  repeatedBatches: 0,
+  pauses: 0,
+};
 
 const maxReports = 64;
 const maxReportsInFlight = 2;
@@ -54,17 +60,9 @@ const retryClaimMs = 1000;
 const claimPaceMs = 20;
 const tooLarge = 413;
 
-/** Starts to deliver; a database that is away is waited for. */
-export function startDeliveries(options: DeliveriesOptions): Deliveries {
-  return new RunningDeliveries(options);
-}
-
-class RunningDeliveries implements Deliveries {
-  delivered = 0;
-  deliveredEvents = 0;
-  failed = 0;
-  repeated = 0;
-  pauses = 0;
+/** Running deliveries, from the start; a database that is away is waited for. */
+export class Deliveries {
+  readonly #counters: { -readonly [N in keyof DeliveryCounters]: number } = { ...noneCounted };
   readonly #options: DeliveriesOptions;
   /** Attempts, and whether their destinations are failing. */
   readonly #underWay = new Map<Promise<void>, boolean>();
@@ -83,14 +81,16 @@ class RunningDeliveries implements Deliveries {
     this.#running = this.#run();
   }
 
-  get inFlight(): number {
-    return this.#underWay.size;
+  get counters(): DeliveryCounters {
+    return { ...this.#counters, inFlight: this.#underWay.size };
   }
 
+  /** Looks at once for what is due. */
   wake(): void {
     this.#wakeUp.wake();
   }
 
+  /** Resolves when nothing is under way any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#wakeUp.wake();
@@ -161,24 +161,24 @@ class RunningDeliveries implements Deliveries {
     try {
       this.#log(report, await this.#reports.call(report)); // 2.
     } catch (thrown) {
-      this.repeated += 1;
+      this.#counters.repeatedBatches += 1;
       log.warn({ err: thrown, destination_id: batch.destination_id }, "a delivery could not be noted");
     }
   }
 
   #count({ isTaken, eventCount }: AttemptReport): void {
     if (isTaken) {
-      this.delivered += 1;
-      this.deliveredEvents += eventCount;
-    } else this.failed += 1;
+      this.#counters.deliveredBatches += 1;
+      this.#counters.deliveredEvents += eventCount;
+    } else this.#counters.failedAttempts += 1;
   }
 
   #log(report: AttemptReport, outcome: ReportOutcome): void {
     const { log } = this.#options;
     const { destinationId, batchId, attempt, status, cause, isTaken } = report;
     const line = { destination_id: destinationId, batch_id: batchId, attempt, status, cause };
-    if (outcome === "overtaken") this.repeated += 1;
-    if (outcome === "paused") this.pauses += 1;
+    if (outcome === "overtaken") this.#counters.repeatedBatches += 1;
+    if (outcome === "paused") this.#counters.pauses += 1;
     if (outcome === "paused") log.warn(line, "destination paused after sustained failure");
     else if (!isTaken) log.info(line, "delivery failed");
     else log.debug(line, "delivered");

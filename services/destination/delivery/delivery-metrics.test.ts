@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../../lib/runtime/log.ts";
 import { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { parsePrometheusText } from "../../../test/support/prometheus-text.ts";
-import type { DeliveryTotals } from "./backlog.ts";
-import { watchDeliveries } from "./delivery-metrics.ts";
+import { type DeliveryTotals, watchDeliveries } from "./delivery-metrics.ts";
 
 const totals: DeliveryTotals = {
   inFlight: 1,

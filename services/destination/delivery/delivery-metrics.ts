@@ -4,7 +4,12 @@ import { groups } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { Metrics, ObservedMetric } from "../../../lib/telemetry/metrics.ts";
 import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
-import type { DeliveryTotals } from "./backlog.ts";
+import type { DeliveryBacklog } from "./backlog.ts";
+import type { DeliveryCounters } from "./deliveries.ts";
+import type { Housekeeping } from "./housekeeping.ts";
+
+/** What this process has counted since it started, and what stands in the database, the same in all replicas. */
+export type DeliveryTotals = DeliveryCounters & Pick<Housekeeping, "givenUpEvents"> & DeliveryBacklog;
 
 /** What is observed. `deliveryTotals` may reject: the database is away. */
 export interface DeliverySource {

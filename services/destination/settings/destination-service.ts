@@ -23,10 +23,10 @@ import type { Sealer } from "../../../lib/secrets/seal.ts";
 import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
 import type { Metrics } from "../../../lib/telemetry/metrics.ts";
 import { Attempter } from "../delivery/attempt.ts";
-import { type DeliveryCounters, type DeliveryTotals, readBacklog } from "../delivery/backlog.ts";
-import { type Deliveries, startDeliveries } from "../delivery/deliveries.ts";
+import { readBacklog } from "../delivery/backlog.ts";
+import { Deliveries, noneCounted } from "../delivery/deliveries.ts";
 import { type DeliveryLimits, defaultDeliveryLimits } from "../delivery/delivery-limits.ts";
-import { watchDeliveries } from "../delivery/delivery-metrics.ts";
+import { type DeliveryTotals, watchDeliveries } from "../delivery/delivery-metrics.ts";
 import { dispatchEvents } from "../delivery/dispatch.ts";
 import { type Housekeeping, startHousekeeping } from "../delivery/housekeeping.ts";
 import type { Receivers } from "../delivery/receivers.ts";
@@ -108,7 +108,7 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
     start() {
       const { random = Math.random } = options;
       const maxBatchEvents = (type: string) => types.get(type)?.maxBatchEvents ?? unknownTypeBatchEvents;
-      const deliveries = startDeliveries({ database, attempter, limits, log, random, maxBatchEvents });
+      const deliveries = new Deliveries({ database, attempter, limits, log, random, maxBatchEvents });
       const consumer = startConsumer(options, clock, deliveries);
       running = { deliveries, consumer, housekeeping: startHousekeeping({ ...options, keeper, limits }) };
     },
@@ -122,7 +122,10 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
       return running?.housekeeping;
     },
     async deliveryTotals() {
-      return { ...countersOf(running), ...(await readBacklog(database)) };
+      const { deliveries, housekeeping } = running ?? {};
+      const counters = deliveries?.counters ?? noneCounted;
+      const { givenUpEvents = 0 } = housekeeping ?? {};
+      return { ...counters, givenUpEvents, ...(await readBacklog(database)) };
     },
     async stop() {
       await Promise.all([running?.consumer.stop(), running?.deliveries.stop(), running?.housekeeping.stop()]);
@@ -136,19 +139,6 @@ interface Background {
   readonly consumer: EventConsumer;
   readonly deliveries: Deliveries;
   readonly housekeeping: Housekeeping;
-}
-
-function countersOf(running: Background | undefined): DeliveryCounters {
-  const { deliveries, housekeeping } = running ?? {};
-  return {
-    inFlight: deliveries?.inFlight ?? 0,
-    deliveredBatches: deliveries?.delivered ?? 0,
-    deliveredEvents: deliveries?.deliveredEvents ?? 0,
-    failedAttempts: deliveries?.failed ?? 0,
-    repeatedBatches: deliveries?.repeated ?? 0,
-    pauses: deliveries?.pauses ?? 0,
-    givenUpEvents: housekeeping?.givenUpEvents ?? 0,
-  };
 }
 
 function startConsumer(

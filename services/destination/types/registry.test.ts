@@ -2,7 +2,6 @@ import { globSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
 import { destinationTypes } from "./registry.ts";
-import { deliveryErrorOf, suiteBatch, suiteContext, suiteHttp } from "./type.suite.ts";
 
 const url = "https://hook.example/";
 
@@ -33,18 +32,5 @@ describe("the registry", () => {
 
   test("takes settings as they were given or stored", () => {
     expect(typeOf("webhook").urlsOf({ url })).toEqual([new URL(url)]);
-  });
-
-  test("takes no settings of another type", async () => {
-    const config = { endpoint: "https://collector.example" };
-    expect(() => typeOf("webhook").urlsOf(config)).toThrow(TypeError);
-    expect(() => typeOf("webhook").urlsOf(undefined)).toThrow(TypeError);
-    const context = suiteContext(suiteHttp());
-    for (const attempt of [
-      typeOf("webhook").deliver(suiteBatch, config, context),
-      typeOf("webhook").test("settings", context),
-    ]) {
-      expect((await deliveryErrorOf(attempt)).message).toBe("the settings are not valid any more");
-    }
   });
 });

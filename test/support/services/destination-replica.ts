@@ -7,7 +7,7 @@ import { type Log, silentLog } from "../../../lib/runtime/log.ts";
 import { readMasterKeys } from "../../../lib/secrets/master-keys.ts";
 import { createSealer, type Sealer } from "../../../lib/secrets/seal.ts";
 import { Attempter } from "../../../services/destination/delivery/attempt.ts";
-import { type Deliveries, startDeliveries } from "../../../services/destination/delivery/deliveries.ts";
+import { Deliveries } from "../../../services/destination/delivery/deliveries.ts";
 import {
   type DeliveryLimits,
   defaultDeliveryLimits,
@@ -147,7 +147,7 @@ export function startReplica({
     log,
     timeoutMs: limits.attemptTimeoutMs,
   });
-  const deliveries = startDeliveries({
+  const deliveries = new Deliveries({
     database,
     attempter,
     limits,

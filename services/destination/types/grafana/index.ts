@@ -1,18 +1,9 @@
-import type { DestinationType } from "../contract.ts";
 import { basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
 import { appendPath } from "../url-path.ts";
 
-/** Settings: the stack's number, a token that may write traces, and the OTLP gateway's address. */
-export interface GrafanaConfig {
-  readonly instanceId: string;
-  readonly apiKey: string;
-  readonly baseUrl: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Grafana Cloud, by its OTLP gateway. */
-export const grafana: DestinationType<GrafanaConfig> = createOtlpType({
+/** Grafana Cloud, by its OTLP gateway. Settings: the stack's number, a token that may write traces, and the address. */
+export const grafana = createOtlpType({
   slug: "grafana",
   secrets: ["apiKey"],
   readConfig(config) {

@@ -1,18 +1,12 @@
-import type { DestinationType } from "../contract.ts";
 import { basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
 import { appendPath } from "../url-path.ts";
 
-/** Settings: the two keys of a project, and the region's or one's own installation's address. */
-export interface LangfuseConfig {
-  readonly publicKey: string;
-  readonly secretKey: string;
-  readonly baseUrl: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Langfuse, by its OTLP interface. Its own attributes: langfuse.com/integrations/native/opentelemetry. */
-export const langfuse: DestinationType<LangfuseConfig> = createOtlpType({
+/**
+ * Langfuse, by its OTLP interface. Settings: the two keys of a project, and the region's or one's own installation's
+ * address. Its own attributes: langfuse.com/integrations/native/opentelemetry.
+ */
+export const langfuse = createOtlpType({
   slug: "langfuse",
   secrets: ["secretKey"],
   readConfig(config) {

@@ -1,16 +1,12 @@
-import type { DestinationType } from "../contract.ts";
 import { createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
 import { appendPath } from "../url-path.ts";
 
-/** Settings: where the collector listens for OTLP over HTTP, with or without `/v1/traces`. */
-export interface OtelCollectorConfig {
-  readonly endpoint: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Whatever speaks OTLP over HTTP, such as an OpenTelemetry Collector. */
-export const otelCollector: DestinationType<OtelCollectorConfig> = createOtlpType({
+/**
+ * Whatever speaks OTLP over HTTP, such as an OpenTelemetry Collector. Settings: where it listens, with or without
+ * `/v1/traces`.
+ */
+export const otelCollector = createOtlpType({
   slug: "otel-collector",
   secrets: [],
   readConfig(config) {

@@ -17,6 +17,9 @@ export interface CallOptions extends IdentityOptions {
   readonly translate?: readonly Interceptor[];
 }
 
+/** What a process hands to each of its services for that. */
+export type ServiceCallOptions = Omit<CallOptions, "audience" | "translate">;
+
 /** Server side, outermost first: request id, log and metrics; errors of the service's own; who calls; the call's span. */
 export function callInterceptors({ translate = [], ...options }: CallOptions): Interceptor[] {
   return [

@@ -7,6 +7,7 @@ import { RunningGenerations } from "../generation/running-generations.ts";
 import type { KeyAuthenticator } from "../identity/authenticate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { ConfigOf } from "../runtime/config.ts";
+import type { ServiceCallOptions } from "./call-interceptors.ts";
 import type { ProcessLimits } from "./open-limits.ts";
 import type { ServiceHost } from "./run-service.ts";
 import type { paidSpec } from "./service-spec.ts";
@@ -22,6 +23,14 @@ export interface Generation {
 export interface GeneratorParts extends ProcessLimits {
   /** Where generations are counted while they run; by each service for itself unless given. */
   readonly running?: RunningGenerations;
+}
+
+/** What a service that generates is made with; everything is carried where no shedder is given. */
+export interface GeneratorOptions
+  extends ServiceCallOptions,
+    Pick<ProcessLimits, "limiter">,
+    Partial<Pick<ProcessLimits, "shedder">> {
+  readonly paid: PaidRequests;
 }
 
 /** How long a process that stops waits for its last events to be safe, milliseconds. */

@@ -1,33 +1,23 @@
-import type { DescService } from "@bufbuild/protobuf";
 import type { HandlerContext, Interceptor, ServiceImpl } from "@connectrpc/connect";
 import sharp from "sharp";
 import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
-import type { PaidRequests } from "../../lib/generation/paid-request.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
-import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
 import { callerKey } from "../../lib/identity/caller.ts";
-import type { TokenVerifier } from "../../lib/identity/service-token.ts";
-import type { Strangers } from "../../lib/identity/stranger.ts";
 import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
-import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
-import type { LoadShedder } from "../../lib/rate-limit/load-shedder.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
-import type { Readiness } from "../../lib/rpc/health.ts";
 import { bytesSender } from "../../lib/rpc/port/outgoing-bytes.ts";
 import { requestLogKey } from "../../lib/rpc/request-context.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
-import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
-import type { Log } from "../../lib/runtime/log.ts";
-import type { Tracer } from "../../lib/runtime/span.ts";
+import { systemClock } from "../../lib/runtime/clock.ts";
 import { callInterceptors } from "../../lib/service/call-interceptors.ts";
-import type { Metrics } from "../../lib/telemetry/metrics.ts";
-import type { Catalog } from "../../providers/catalog/catalog.ts";
-import type { ProviderSet } from "../../providers/registry.ts";
+import type { GeneratorOptions } from "../../lib/service/open-generation.ts";
+import type { Service } from "../../lib/service/run-service.ts";
+import type { OpenProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
@@ -37,41 +27,18 @@ import { DecodeBudget } from "./references/decode-budget.ts";
 import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references/references.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
 
-interface ImageServiceOptions {
-  /** Every model of the catalogue; those whose providers are off are open to accounts with a key of their own. */
-  readonly catalog: Catalog;
-  readonly providers: ProviderSet;
+interface ImageServiceOptions extends GeneratorOptions, OpenProviders {
   readonly limits: GenerationLimits;
-  readonly paid: PaidRequests;
-  readonly limiter: RequestLimiter;
-  /** The process's own; everything is carried unless given. */
-  readonly shedder?: LoadShedder | undefined;
   /** Longest body that the gateway takes. */
   readonly maxBodyBytes: number;
   /** Most that the references of all requests hold at one time, bytes. */
   readonly maxInflightReferenceBytes: number;
   /** For references by URL alone, as it knows which addresses they may have. */
   readonly fetchReference: Pick<GuardedFetch, "fetch">;
-  readonly authenticateKey: KeyAuthenticator;
-  readonly verifyToken: TokenVerifier;
-  /** Counts who comes without a good key; nobody unless given. */
-  readonly strangers?: Strangers | undefined;
-  readonly log: Log;
-  readonly metrics?: Metrics | undefined;
-  readonly clock?: Clock;
-  /** Records nothing unless given. */
-  readonly tracer?: Tracer;
-}
-
-/** The image service, to be put on a port or called in this process. */
-export interface RunnableImageService {
-  readonly services: readonly DescService[];
-  readonly routes: RegisterRoutes;
-  readonly readiness: Readiness;
 }
 
 /** The image service over the providers of this process. */
-export function createImageService(options: ImageServiceOptions): RunnableImageService {
+export function createImageService(options: ImageServiceOptions): Service {
   const { providers, limits, paid, clock = systemClock } = options;
   const { catalog } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));

@@ -16,6 +16,7 @@ import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { startRpcServer } from "../../lib/rpc/server.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
+import type { Service } from "../../lib/service/run-service.ts";
 import {
   FakePainter,
   fakeImageProviders,
@@ -35,7 +36,7 @@ import {
   transportNames,
 } from "../../test/support/services/speech-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createImageService, type RunnableImageService } from "./image-service.ts";
+import { createImageService } from "./image-service.ts";
 
 const mebibyte = 1 << 20;
 const maxBodyBytes = 4 * mebibyte;
@@ -77,7 +78,7 @@ const bearer: Interceptor = (next) => (request) => {
 /** Runs `body` with a client of the service, in this process or over a stock transport. */
 async function reach(
   name: TransportName | "in the process",
-  service: RunnableImageService,
+  service: Service,
   body: (client: ReturnType<typeof clientOf>) => Promise<void>,
 ): Promise<void> {
   if (name === "in the process") {
@@ -89,7 +90,7 @@ async function reach(
   );
 }
 
-async function onPort(service: RunnableImageService, body: (port: number) => Promise<void>): Promise<void> {
+async function onPort(service: Service, body: (port: number) => Promise<void>): Promise<void> {
   const server = await startRpcServer({ ...service, host: "127.0.0.1", port: 0, log: silentLog });
   try {
     await body(server.port);

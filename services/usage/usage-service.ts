@@ -1,4 +1,3 @@
-import type { DescService } from "@bufbuild/protobuf";
 import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../lib/database/database-errors.ts";
@@ -8,17 +7,12 @@ import type { Bus } from "../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { watchConsumer } from "../../lib/events/event-metrics.ts";
 import { groups } from "../../lib/events/topics.ts";
-import type { KeyAuthenticator } from "../../lib/identity/authenticate.ts";
-import type { TokenVerifier } from "../../lib/identity/service-token.ts";
-import type { Strangers } from "../../lib/identity/stranger.ts";
-import type { Readiness } from "../../lib/rpc/health.ts";
-import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
-import { type Clock, systemClock } from "../../lib/runtime/clock.ts";
-import type { Log } from "../../lib/runtime/log.ts";
+import { defaultMessageLimits, type MessageLimits } from "../../lib/rpc/rpc-handler.ts";
+import { systemClock } from "../../lib/runtime/clock.ts";
 import type { Repeating } from "../../lib/runtime/repeat.ts";
-import { silentTracer, type Tracer } from "../../lib/runtime/span.ts";
-import { callInterceptors } from "../../lib/service/call-interceptors.ts";
-import type { Metrics } from "../../lib/telemetry/metrics.ts";
+import { silentTracer } from "../../lib/runtime/span.ts";
+import { callInterceptors, type ServiceCallOptions } from "../../lib/service/call-interceptors.ts";
+import type { Service } from "../../lib/service/run-service.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
 import { usageMigrations } from "./migrations.ts";
 import { startPruner } from "./prune.ts";
@@ -26,35 +20,15 @@ import { recordEvents } from "./record.ts";
 import { createUsageHandlers } from "./rpc.ts";
 import type { UsageDatabase } from "./store.ts";
 
-interface UsageServiceOptions {
+interface UsageServiceOptions extends ServiceCallOptions {
   readonly database: UsageDatabase;
-  readonly log: Log;
-  readonly verifyToken: TokenVerifier;
-  /** Counts who comes without a good key; nobody unless given. */
-  readonly strangers?: Strangers | undefined;
-  readonly authenticateKey: KeyAuthenticator;
   readonly bus: Bus;
   /** How many whole days records are kept after the one they are counted on. */
   readonly retentionDays: number;
-  readonly metrics?: Metrics | undefined;
-  readonly clock?: Clock;
-  /** Records nothing unless given. */
-  readonly tracer?: Tracer;
 }
 
-/** The usage service, to be put on a port or called in this process. */
-export interface RunnableUsageService {
-  readonly services: readonly DescService[];
-  readonly routes: RegisterRoutes;
-  /** Names a database that is away and migrations that have not run. The bus may be away. */
-  readonly readiness: Readiness;
-  /** Begins to take in events and to prune, in the background; once. */
-  start(): void;
-  /** How taking in goes; undefined before `start`. */
-  readonly consumer: EventConsumer | undefined;
-  /** Ends what `start` began, when the batch and the step under way have ended. The bus and the database stay open. */
-  stop(): Promise<void>;
-}
+/** The usage service, to be put on a port or called in this process. It is ready while the bus is away. */
+export type RunnableUsageService = ReturnType<typeof createUsageService>;
 
 /** Above it nothing is gained, and a batch that fails is more work to do again. */
 const maxBatchMessages = 2000;
@@ -63,7 +37,7 @@ const maxBatchMessages = 2000;
 const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
 
 /** The usage service on a database and a bus. */
-export function createUsageService(options: UsageServiceOptions): RunnableUsageService {
+export function createUsageService(options: UsageServiceOptions) {
   const { database, log, bus, retentionDays, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
   const translate = [translateDatabaseErrors];
@@ -100,5 +74,5 @@ export function createUsageService(options: UsageServiceOptions): RunnableUsageS
     async stop() {
       await Promise.all([consumer?.stop(), pruner?.stop()]);
     },
-  };
+  } satisfies Service;
 }

@@ -1,4 +1,3 @@
-import type { DescService } from "@bufbuild/protobuf";
 import { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
 import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
@@ -6,32 +5,22 @@ import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../../gen/media/account/v1/provider_key_service_pb.ts";
 import { translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
 import { schemaProblems } from "../../../lib/database/migrate.ts";
-import type { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { watchConsumer } from "../../../lib/events/event-metrics.ts";
 import { groups } from "../../../lib/events/topics.ts";
-import {
-  createKeyAuthenticator,
-  type KeyAuthenticator,
-  type KeyLookUp,
-} from "../../../lib/identity/authenticate.ts";
-import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
-import type { Strangers } from "../../../lib/identity/stranger.ts";
+import { createKeyAuthenticator } from "../../../lib/identity/authenticate.ts";
 import { maxKeyRatePerMinute } from "../../../lib/limits/key-limits.ts";
-import type { Readiness } from "../../../lib/rpc/health.ts";
-import type { RegisterRoutes } from "../../../lib/rpc/rpc-handler.ts";
-import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
-import type { Log } from "../../../lib/runtime/log.ts";
-import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
-import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
-import type { Metrics } from "../../../lib/telemetry/metrics.ts";
+import { systemClock } from "../../../lib/runtime/clock.ts";
+import { silentTracer } from "../../../lib/runtime/span.ts";
+import { callInterceptors, type ServiceCallOptions } from "../../../lib/service/call-interceptors.ts";
+import type { Service } from "../../../lib/service/run-service.ts";
 import { createInternalHandlers } from "../internal-rpc.ts";
 import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
 import { createCreditHandlers } from "../money/credit-rpc.ts";
 import { type MoneyBackground, startMoneyBackground } from "../money/money-background.ts";
 import { watchMoney } from "../money/money-metrics.ts";
-import { createMoneyCounters, type MoneyTotals, readMoneyTotals } from "../money/money-totals.ts";
+import { createMoneyCounters, readMoneyTotals } from "../money/money-totals.ts";
 import {
   createProviderKeyHandlers,
   createResolveHandlers,
@@ -54,49 +43,24 @@ export interface AccountLimits {
   readonly retentionDays: number;
 }
 
-interface AccountServiceOptions {
+interface AccountServiceOptions extends Omit<ServiceCallOptions, "authenticateKey"> {
   database: AccountDatabase;
   /** What requests' events travel on; it may be away. */
   bus: Bus;
   limits: AccountLimits;
   providerKeys: ProviderKeyOptions;
-  log: Log;
-  verifyToken: TokenVerifier;
-  /** Counts who comes without a good key; nobody unless given. */
-  strangers?: Strangers | undefined;
-  metrics?: Metrics | undefined;
   /**
    * Resolves when the first account is there, if it is to be made: until then the service is not ready, and a key that it
    * does not know is waited for. It is there unless given.
    */
   founded?: Promise<void> | undefined;
-  clock?: Clock;
-  /** Records nothing unless given. */
-  tracer?: Tracer;
 }
 
 /** The account service, to be put on a port or called in this process. */
-export interface AccountService {
-  readonly services: readonly DescService[];
-  readonly routes: RegisterRoutes;
-  /** Names a database that is away and migrations that have not run. */
-  readonly readiness: Readiness;
-  /** Who a key speaks for, straight from the database, for an authenticator in this process. */
-  readonly lookUpKey: KeyLookUp;
-  /** Who a key speaks for, remembered for at most 5 s. */
-  readonly authenticateKey: KeyAuthenticator;
-  /** Counters of money of this process, and the holds that stand open or unseen. */
-  moneyTotals(): Promise<MoneyTotals>;
-  /** The reading of events; undefined before `start`. */
-  readonly consumer: EventConsumer | undefined;
-  /** Begins to apply events, to publish what is due and to prune old holds; once. */
-  start(): void;
-  /** Ends what `start` began, when the part under way has ended. The bus and the database stay open. */
-  stop(): Promise<void>;
-}
+export type AccountService = ReturnType<typeof createAccountService>;
 
 /** The account service on a database. */
-export function createAccountService(options: AccountServiceOptions): AccountService {
+export function createAccountService(options: AccountServiceOptions) {
   const { database, log, limits, providerKeys, clock = systemClock } = options;
   const { tracer = silentTracer } = options;
   const { maxRateLimitPerMinute = maxKeyRatePerMinute } = limits;
@@ -130,6 +94,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       router.service(AccountAdminService, admin, { interceptors });
     },
     readiness: () => problemsOf(database, founding),
+    /** Who a key speaks for, straight from the database, for an authenticator in this process. */
     lookUpKey,
     authenticateKey,
     moneyTotals,
@@ -140,7 +105,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
       background ??= startMoneyBackground({ ...money, bus: options.bus, tracer });
     },
     stop: async () => background?.stop(),
-  };
+  } satisfies Service & Record<string, unknown>;
 }
 
 async function problemsOf(database: AccountDatabase, founding: Founding): Promise<readonly string[]> {

@@ -1,4 +1,3 @@
-import type { DescService } from "@bufbuild/protobuf";
 import { DestinationAdminService } from "../../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../../gen/media/destination/v1/destination_service_pb.ts";
 import { isDataFault, translateDatabaseErrors } from "../../../lib/database/database-errors.ts";
@@ -7,21 +6,12 @@ import { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
-import type { KeyAuthenticator } from "../../../lib/identity/authenticate.ts";
-import type { TokenVerifier } from "../../../lib/identity/service-token.ts";
-import type { Strangers } from "../../../lib/identity/stranger.ts";
-import type { Readiness } from "../../../lib/rpc/health.ts";
-import {
-  defaultMessageLimits,
-  type MessageLimits,
-  type RegisterRoutes,
-} from "../../../lib/rpc/rpc-handler.ts";
+import { defaultMessageLimits, type MessageLimits } from "../../../lib/rpc/rpc-handler.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
-import type { Log } from "../../../lib/runtime/log.ts";
-import { silentTracer, type Tracer } from "../../../lib/runtime/span.ts";
+import { silentTracer } from "../../../lib/runtime/span.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
-import { callInterceptors } from "../../../lib/service/call-interceptors.ts";
-import type { Metrics } from "../../../lib/telemetry/metrics.ts";
+import { callInterceptors, type ServiceCallOptions } from "../../../lib/service/call-interceptors.ts";
+import type { Service } from "../../../lib/service/run-service.ts";
 import { Attempter } from "../delivery/attempt.ts";
 import { readBacklog } from "../delivery/backlog.ts";
 import { Deliveries, noneCounted } from "../delivery/deliveries.ts";
@@ -35,13 +25,8 @@ import { createAdminHandlers, createDestinationHandlers } from "../rpc.ts";
 import type { DestinationDatabase } from "../store.ts";
 import { type DestinationTypes, SettingsKeeper } from "./settings-keeper.ts";
 
-interface DestinationServiceOptions {
+interface DestinationServiceOptions extends ServiceCallOptions {
   readonly database: DestinationDatabase;
-  readonly log: Log;
-  readonly verifyToken: TokenVerifier;
-  /** Counts who comes without a good key; nobody unless given. */
-  readonly strangers?: Strangers | undefined;
-  readonly authenticateKey: KeyAuthenticator;
   readonly bus: Bus;
   readonly types: DestinationTypes;
   readonly sealer: Sealer;
@@ -49,35 +34,14 @@ interface DestinationServiceOptions {
   readonly receivers: Receivers;
   /** How many days a copy of an event is recognized. */
   readonly retentionDays: number;
-  readonly metrics?: Metrics | undefined;
-  readonly clock?: Clock;
-  /** Records nothing unless given. */
-  readonly tracer?: Tracer;
   /** What differs from the defaults. */
   readonly limits?: Partial<DeliveryLimits>;
   /** From 0 to below 1. */
   random?(): number;
 }
 
-/** The destination service, to be put on a port or called in this process. */
-export interface RunnableDestinationService {
-  readonly services: readonly DescService[];
-  readonly routes: RegisterRoutes;
-  /** Names a database that is away and migrations that have not run. The bus may be away. */
-  readonly readiness: Readiness;
-  /** Begins to take in events, to deliver and to keep house, in the background; once. */
-  start(): void;
-  /** How taking in goes; undefined before `start`. */
-  readonly consumer: EventConsumer | undefined;
-  /** How delivering goes; undefined before `start`. */
-  readonly deliveries: Deliveries | undefined;
-  /** What was given up; undefined before `start`. */
-  readonly housekeeping: Housekeeping | undefined;
-  /** How delivery goes, for metrics. Rejects when the database is away. */
-  deliveryTotals(): Promise<DeliveryTotals>;
-  /** Ends what `start` began, when what is under way has ended. The bus, the database and the receivers stay open. */
-  stop(): Promise<void>;
-}
+/** The destination service, to be put on a port or called in this process. It is ready while the bus is away. */
+export type RunnableDestinationService = ReturnType<typeof createDestinationService>;
 
 /** What its RPCs take and give: a page of destinations is one message, and each may have settings of 64 KiB. */
 const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 16 << 20 };
@@ -86,14 +50,14 @@ const messageLimits: MessageLimits = { ...defaultMessageLimits, writeMaxBytes: 1
 const unknownTypeBatchEvents = 100;
 
 /** The destination service on a database and a bus. */
-export function createDestinationService(options: DestinationServiceOptions): RunnableDestinationService {
+export function createDestinationService(options: DestinationServiceOptions) {
   const { database, log, types, clock = systemClock } = options;
   const keeper = new SettingsKeeper(options);
   const limits = { ...defaultDeliveryLimits, ...options.limits };
   const { http } = options.receivers;
   const attempter = new Attempter({ keeper, http, clock, log, timeoutMs: limits.attemptTimeoutMs });
   let running: Background | undefined;
-  const service: RunnableDestinationService = {
+  const service = {
     services: [DestinationService, DestinationAdminService],
     routes(router) {
       const translate = [translateDatabaseErrors];
@@ -118,10 +82,8 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
     get deliveries() {
       return running?.deliveries;
     },
-    get housekeeping() {
-      return running?.housekeeping;
-    },
-    async deliveryTotals() {
+    /** How delivery goes, for metrics. Rejects when the database is away. */
+    async deliveryTotals(): Promise<DeliveryTotals> {
       const { deliveries, housekeeping } = running ?? {};
       const counters = deliveries?.counters ?? noneCounted;
       const { givenUpEvents = 0 } = housekeeping ?? {};
@@ -130,7 +92,7 @@ export function createDestinationService(options: DestinationServiceOptions): Ru
     async stop() {
       await Promise.all([running?.consumer.stop(), running?.deliveries.stop(), running?.housekeeping.stop()]);
     },
-  };
+  } satisfies Service & Record<string, unknown>;
   if (options.metrics !== undefined) watchDeliveries(options.metrics, service, log);
   return service;
 }

@@ -6,9 +6,10 @@ import { createOutboundHttp } from "../../../lib/http/outbound-fetch.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../../../lib/rpc/client.ts";
 import { startRpcServer } from "../../../lib/rpc/server.ts";
 import { createLog, silentLog } from "../../../lib/runtime/log.ts";
+import type { Service } from "../../../lib/service/run-service.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../../providers/catalog/load.ts";
 import { createProviders } from "../../../providers/registry.ts";
-import type { RunnableSpeechService, SpeechServiceOptions } from "../../../services/speech/speech-service.ts";
+import type { SpeechServiceOptions } from "../../../services/speech/speech-service.ts";
 import { FakePaidRequests } from "../../fakes/fake-paid-requests.ts";
 import { noResultFetches } from "../../fakes/no-results.ts";
 import { unlimited } from "../../fakes/unlimited.ts";
@@ -21,8 +22,6 @@ export interface VendorScene<S extends DescService> {
   readonly logged: readonly string[];
   readonly paid: FakePaidRequests;
 }
-
-type Service = Pick<RunnableSpeechService, "services" | "routes" | "readiness">;
 
 /** How clients get to a service. */
 export type Reach = (service: Service, body: (transport: Transport) => Promise<void>) => Promise<void>;

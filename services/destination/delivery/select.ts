@@ -10,7 +10,7 @@ import type {
 } from "../settings/filter-rules.ts";
 
 /** What of a destination decides about which events it gets. */
-export interface Selection {
+interface Selection {
   readonly sampling_rate: number;
   readonly key_hashes: readonly string[] | null;
   readonly filter_rules: StoredFilterRules | null;
@@ -35,80 +35,44 @@ function holds({ logic, rules }: StoredFilterGroup, event: GenerationEvent): boo
 }
 
 function ruleHolds(rule: StoredFilterRule, event: GenerationEvent): boolean {
-  const actual = fieldOf(rule.field, event);
-  switch (rule.operator) {
-    case "exists":
-      return actual !== "";
-    case "not_exists":
-      return actual === "";
-    default:
-      return typeof actual === "string"
-        ? compareTexts(rule.operator, actual, String(rule.value))
-        : compareNumbers(rule.operator, actual, Number(rule.value));
-  }
+  const actual = fields[rule.field](event);
+  if (!("value" in rule)) return (actual !== "") === (rule.operator === "exists");
+  const holds =
+    typeof actual === "string"
+      ? compareTexts[rule.operator]?.(actual, String(rule.value))
+      : compareNumbers[rule.operator]?.(actual, Number(rule.value));
+  return holds ?? false;
 }
 
-function compareTexts(operator: string, actual: string, value: string): boolean {
-  switch (operator) {
-    case "equals":
-      return actual === value;
-    case "not_equals":
-      return actual !== value;
-    case "contains":
-      return actual.includes(value);
-    case "not_contains":
-      return !actual.includes(value);
-    case "starts_with":
-      return actual.startsWith(value);
-    case "ends_with":
-      return actual.endsWith(value);
-    default:
-      return false;
-  }
-}
+const compareTexts: Readonly<Record<string, (actual: string, value: string) => boolean>> = {
+  equals: (actual, value) => actual === value,
+  not_equals: (actual, value) => actual !== value,
+  contains: (actual, value) => actual.includes(value),
+  not_contains: (actual, value) => !actual.includes(value),
+  starts_with: (actual, value) => actual.startsWith(value),
+  ends_with: (actual, value) => actual.endsWith(value),
+};
 
-function compareNumbers(operator: string, actual: number, value: number): boolean {
-  switch (operator) {
-    case "equals":
-      return actual === value;
-    case "not_equals":
-      return actual !== value;
-    case "gt":
-      return actual > value;
-    case "gte":
-      return actual >= value;
-    case "lt":
-      return actual < value;
-    case "lte":
-      return actual <= value;
-    default:
-      return false;
-  }
-}
+const compareNumbers: Readonly<Record<string, (actual: number, value: number) => boolean>> = {
+  equals: (actual, value) => actual === value,
+  not_equals: (actual, value) => actual !== value,
+  gt: (actual, value) => actual > value,
+  gte: (actual, value) => actual >= value,
+  lt: (actual, value) => actual < value,
+  lte: (actual, value) => actual <= value,
+};
 
-function fieldOf(field: TextField | NumberField, event: GenerationEvent): string | number {
-  const { prompt = 0n, completion = 0n } = event.tokens ?? {};
-  switch (field) {
-    case "model":
-      return event.model;
-    case "provider":
-      return event.providerSlug;
-    case "session_id":
-      return event.sessionId;
-    case "user_id":
-      return event.endUser;
-    case "api_key_name":
-      return event.keyName;
-    case "total_cost":
-      return usdNumber(event.costNanoUsd);
-    case "total_tokens":
-      return Number(prompt + completion);
-    case "prompt_tokens":
-      return Number(prompt);
-    case "completion_tokens":
-      return Number(completion);
-  }
-}
+const fields: Readonly<Record<TextField | NumberField, (event: GenerationEvent) => string | number>> = {
+  model: ({ model }) => model,
+  provider: ({ providerSlug }) => providerSlug,
+  session_id: ({ sessionId }) => sessionId,
+  user_id: ({ endUser }) => endUser,
+  api_key_name: ({ keyName }) => keyName,
+  total_cost: ({ costNanoUsd }) => usdNumber(costNanoUsd),
+  total_tokens: ({ tokens }) => Number((tokens?.prompt ?? 0n) + (tokens?.completion ?? 0n)),
+  prompt_tokens: ({ tokens }) => Number(tokens?.prompt ?? 0n),
+  completion_tokens: ({ tokens }) => Number(tokens?.completion ?? 0n),
+};
 
 const twoTo48 = 2 ** 48;
 

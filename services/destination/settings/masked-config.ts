@@ -4,8 +4,7 @@
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
-import { isMasked, mask } from "./mask.ts";
-import { isMaskedUrl, maskUrl, unmaskUrl } from "./masked-url.ts";
+import { isMasked, isMaskedUrl, mask, maskUrl, unmaskUrl } from "./masked-url.ts";
 
 const headersName = "headers";
 

@@ -2,7 +2,6 @@
  * Addresses between their owners and the store. Many a receiver knows who sends by a token in the path or the query of
  * its address, so values of a query are shown masked, and parts of a path that are no plain words.
  */
-import { isMasked, mask } from "./mask.ts";
 
 /** An http address: its origin, its path, its query, and what stands behind `#`, which is no part of it. */
 const addressPattern = /^(https?:\/\/[^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
@@ -93,4 +92,20 @@ function writeAddress({ origin, path, query, rest }: Address): string {
   const written =
     query === undefined ? "" : `?${query.map(({ name, value }) => `${name}${value}`).join("&")}`;
   return `${origin}${path.join("/")}${written}${rest}`;
+}
+
+/** Stands in every mask and in no secret: what is sent over HTTP is ASCII. */
+const ellipsis = "…";
+/** Of a shorter secret nothing is shown. */
+const minShownLength = 24;
+
+/** A secret as it is shown. */
+export function mask(secret: string): string {
+  if (secret.length < minShownLength) return ellipsis;
+  return `${secret.slice(0, 3)}${ellipsis}${secret.slice(-4)}`;
+}
+
+/** Whether a text is a secret as it is shown. */
+export function isMasked(text: string): boolean {
+  return text.includes(ellipsis);
 }

@@ -1,6 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Api, Outcome } from "../../../gen/media/event/v1/generation_event_pb.ts";
+import { wordOf } from "../../../lib/limits/words.ts";
 
 /** An integer as receivers get it: a number where that is exact, beyond 2^53 its decimal digits. */
 export function toWireInteger(value: bigint): number | string {
@@ -9,30 +10,12 @@ export function toWireInteger(value: bigint): number | string {
 
 /** The word for how a generation or an attempt ended. */
 export function outcomeWord(outcome: Outcome): string {
-  switch (outcome) {
-    case Outcome.SUCCEEDED:
-      return "succeeded";
-    case Outcome.FAILED:
-      return "failed";
-    case Outcome.CANCELLED:
-      return "cancelled";
-    case Outcome.LOST:
-      return "lost";
-    default:
-      return "unspecified";
-  }
+  return (wordOf(Outcome, outcome) ?? "unspecified").toLowerCase();
 }
 
 /** The word for an operation, which is also what it makes. */
 export function apiWord(api: Api): string {
-  switch (api) {
-    case Api.SPEECH:
-      return "speech";
-    case Api.IMAGE:
-      return "image";
-    default:
-      return "unspecified";
-  }
+  return (wordOf(Api, api) ?? "unspecified").toLowerCase();
 }
 
 /** From one instant to another, whole milliseconds; 0 where the second comes first or one is unknown. */

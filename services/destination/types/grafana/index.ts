@@ -1,6 +1,5 @@
-import { basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
+import { appendPath, basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
-import { appendPath } from "../url-path.ts";
 
 /** Grafana Cloud, by its OTLP gateway. Settings: the stack's number, a token that may write traces, and the address. */
 export const grafana = createOtlpType({

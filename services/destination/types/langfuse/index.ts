@@ -1,6 +1,5 @@
-import { basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
+import { appendPath, basicAuthorization, createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
-import { appendPath } from "../url-path.ts";
 
 /**
  * Langfuse, by its OTLP interface. Settings: the two keys of a project, and the region's or one's own installation's

@@ -1,6 +1,5 @@
-import { createOtlpType } from "../otlp/otlp-type.ts";
+import { appendPath, createOtlpType } from "../otlp/otlp-type.ts";
 import { SettingsReader } from "../settings.ts";
-import { appendPath } from "../url-path.ts";
 
 /**
  * Whatever speaks OTLP over HTTP, such as an OpenTelemetry Collector. Settings: where it listens, with or without

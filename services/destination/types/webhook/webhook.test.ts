@@ -12,8 +12,7 @@ import {
   suiteContext,
   suiteHttp,
 } from "../type.suite.ts";
-import type { WebhookConfig } from "./config.ts";
-import { webhook } from "./index.ts";
+import { type WebhookConfig, webhook } from "./index.ts";
 
 const signingSecret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString("base64")}`;

@@ -4,7 +4,6 @@ import type { Strangers } from "../lib/identity/stranger.ts";
 import { ByteBudget } from "../lib/limits/byte-budget.ts";
 import { openPort } from "../lib/rpc/port/open-port.ts";
 import { requestIdFrom, requestIdHeader } from "../lib/rpc/request-context.ts";
-import type { DrainOptions } from "../lib/rpc/server.ts";
 import type { Clock } from "../lib/runtime/clock.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import type { Log } from "../lib/runtime/log.ts";
@@ -60,25 +59,13 @@ export interface GatewayDependencies extends GatewayClients {
   tracer?: Tracer;
 }
 
-interface GatewayListenOptions {
-  host: string;
-  /** 0 lets the system choose. */
-  port: number;
-  tls?: { cert: Buffer; key: Buffer } | undefined;
-}
-
 /** A gateway that serves. */
-export interface RunningGateway {
-  readonly port: number;
-  readonly draining: boolean;
-  /** Accepts for `delayMs` more, then lets what runs end, for at most `timeoutMs`. */
-  close(drain: DrainOptions): Promise<void>;
-}
+export type RunningGateway = HttpListener;
 
 /** The REST interface over the services it is given. */
 export interface Gateway {
   /** Opens the port. Throws StartError when it can't be had. */
-  listen(options: GatewayListenOptions): Promise<RunningGateway>;
+  listen(options: Pick<HttpListenerOptions, "host" | "port" | "tls">): Promise<RunningGateway>;
 }
 
 /** The longest bodies, bytes: all fields at their longest, with what is not ASCII escaped. Images: as configured. */

@@ -22,10 +22,7 @@ import type { Authenticate } from "./http/auth.ts";
 import { imageRequestParts } from "./images/request-parts.ts";
 
 /** The services that the gateway calls. */
-export type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage" | "destination">;
-
-/** Where the services are, such as `http://localhost:8101`. */
-export type ServiceUrls = Readonly<Record<GatewayService, string>>;
+type GatewayService = Extract<Audience, "account" | "speech" | "image" | "usage" | "destination">;
 
 /** Services in this process, with how they register their RPCs. */
 export type LocalServices = Readonly<Record<GatewayService, { readonly routes: RegisterRoutes }>>;
@@ -55,9 +52,9 @@ const piecewiseFields: Readonly<Partial<Record<GatewayService, DescField>>> = {
 
 const requestParts: Readonly<Partial<Record<GatewayService, RequestParts>>> = { image: imageRequestParts };
 
-/** Clients of services in other processes, to which this one names itself by its tokens. */
+/** Clients of services at these addresses, such as `http://localhost:8101`, to which this one names itself by its tokens. */
 export function createGatewayClients(
-  urls: ServiceUrls,
+  urls: Readonly<Record<GatewayService, string>>,
   signer: TokenSigner,
   { maxBodyBytes }: { maxBodyBytes: number },
 ): GatewayClients {

@@ -4,6 +4,7 @@ import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import { hostInUrl } from "../lib/rpc/port/open-port.ts";
 import { tlsSpec } from "../lib/rpc/port/tls-files.ts";
 import {
+  type ConfigOf,
   httpUrlVar,
   intVar,
   listVar,
@@ -52,9 +53,6 @@ export const gatewaySpec = {
   DESTINATION_URL: httpUrlVar({ default: "http://localhost:8105" }),
 } as const;
 
-/** The gateway's environment, read and checked. */
-export type GatewayConfig = ReturnType<typeof readGatewayConfig>;
-
 /** Reads the gateway's environment. Throws ConfigError with one line that names each bad variable. */
 export function readGatewayConfig(env?: NodeJS.ProcessEnv) {
   return readConfig(gatewaySpec, env);
@@ -82,7 +80,7 @@ export interface GatewaySettings {
   keepAliveMs: number;
 }
 
-type ListenerConfig = Pick<GatewayConfig, keyof typeof listenerSpec>;
+type ListenerConfig = ConfigOf<typeof listenerSpec>;
 
 /** The settings that an environment stands for. */
 export function gatewaySettings(config: ListenerConfig): GatewaySettings {

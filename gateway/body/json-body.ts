@@ -111,7 +111,7 @@ export function compileCheck<S extends TSchema>(
 }
 
 /** What to say, by path, of a text that is not as it must be, however long; `*` stands for the place in a list. */
-export type PatternWords = Readonly<Record<string, string>>;
+type PatternWords = Readonly<Record<string, string>>;
 
 const keywordsOfTexts: readonly string[] = ["pattern", "format", "minLength"];
 

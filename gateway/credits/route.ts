@@ -8,8 +8,7 @@ import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 
-/** The answer of GET /credits. */
-export const creditsAnswerSchema = Type.Object({
+const creditsAnswerSchema = Type.Object({
   data: Type.Object({
     total_credits: Type.Number({ minimum: 0, description: "All that was ever granted, USD." }),
     total_usage: Type.Number({ minimum: 0, description: "All that was ever charged, USD." }),
@@ -17,7 +16,7 @@ export const creditsAnswerSchema = Type.Object({
 });
 
 /** An account's credits as they are shown. */
-export function toCreditsAnswer(credits: GetCreditsResponse): Static<typeof creditsAnswerSchema> {
+function toCreditsAnswer(credits: GetCreditsResponse): Static<typeof creditsAnswerSchema> {
   return {
     data: {
       total_credits: usdNumber(credits.totalCreditsNanoUsd),

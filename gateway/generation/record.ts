@@ -16,7 +16,7 @@ import { nullableEnum, nullableInteger, nullableString, stringEnum } from "../sc
 import { formatInstant } from "../schema/utc-instant.ts";
 
 /** How a generation or an attempt may have ended. */
-export const outcomes = ["succeeded", "failed", "cancelled", "lost"] as const;
+const outcomes = ["succeeded", "failed", "cancelled", "lost"] as const;
 
 const never = Type.Null({ description: "Not known here; kept for clients that read it." });
 const tokens = (description: string) => Type.Integer({ minimum: 0, description });

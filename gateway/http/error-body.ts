@@ -114,21 +114,19 @@ const messageByStatus: Readonly<Record<number, string>> = {
 const providerStatuses: ReadonlySet<number> = new Set([502, 524, 529]);
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503, 524, 529]);
 
-/** One failed attempt as the REST interface shows it; `status` is null when the provider gave none. */
-export interface AttemptBody {
-  provider_name: string;
-  endpoint_id: string;
-  status: number | null;
-  reason: string;
-}
-
 /** What helps to act on an error. */
-export interface ErrorMetadata {
+interface ErrorMetadata {
   reason: string;
   issues?: readonly Issue[];
   provider_name?: string;
   provider_status?: number;
-  attempts?: readonly AttemptBody[];
+  attempts?: readonly {
+    provider_name: string;
+    endpoint_id: string;
+    /** Null when the provider gave none. */
+    status: number | null;
+    reason: string;
+  }[];
   retry_after_s?: number;
 }
 
@@ -137,18 +135,11 @@ export interface ErrorBody {
   error: { code: number; message: string; metadata: ErrorMetadata };
 }
 
-/** An error as the client gets it. */
-export interface ErrorAnswer {
-  status: number;
-  headers: Readonly<Record<string, string>>;
-  body: ErrorBody;
-}
-
 /**
  * The answer of an operation to an error: a status that the operation may use, the fixed message of that status, and
  * what is known about the cause. No text of the error itself leaves but its issues.
  */
-export function toErrorAnswer(error: DomainError, operation: Operation, creditsUrl: string): ErrorAnswer {
+export function toErrorAnswer(error: DomainError, operation: Operation, creditsUrl: string) {
   const rule: OperationRule = operationRules[operation];
   const status = permittedStatus(rule, rule.byReason?.[error.reason] ?? statusByReason[error.reason] ?? 500);
   const metadata: ErrorMetadata =
@@ -156,7 +147,8 @@ export function toErrorAnswer(error: DomainError, operation: Operation, creditsU
       ? { reason: wordOfReason(ErrorReason.RECORD_UNKNOWN) }
       : metadataOf(error, status);
   const message = messageOfStatus(status, creditsUrl);
-  return { status, headers: headersOf(error, status), body: { error: { code: status, message, metadata } } };
+  const body: ErrorBody = { error: { code: status, message, metadata } };
+  return { status, headers: headersOf(error, status), body };
 }
 
 /** The fixed message of a status. */

@@ -53,6 +53,7 @@ export interface HttpListenerOptions {
 export interface HttpListener {
   readonly port: number;
   readonly draining: boolean;
+  /** Accepts for `delayMs` more, then lets what runs end, for at most `timeoutMs`. */
   close(drain: DrainOptions): Promise<void>;
 }
 

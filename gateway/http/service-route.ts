@@ -9,7 +9,7 @@ import type { Route } from "./route.ts";
 import { callService, type WireNames } from "./service-call.ts";
 
 /** A route that is one call of a service: how its request is read, which call, and what is answered. */
-export interface ServiceRoute<Request, Reply>
+interface ServiceRoute<Request, Reply>
   extends Pick<Route, "method" | "path">,
     Partial<Pick<Route, "operation" | "access">> {
   /** Says the status of the answer, too. */

@@ -4,8 +4,8 @@ import { usdNumber } from "../../lib/money/nano-usd.ts";
 import { errorSchema } from "../docs/error-schema.ts";
 import { stringEnum } from "../schema/field-schemas.ts";
 
-/** What a generation used and cost, as the REST interface shows it. */
-export const imageUsageSchema = Type.Object({
+/** What a generation used and cost. */
+const imageUsageSchema = Type.Object({
   prompt_tokens: Type.Integer({ minimum: 0, description: "Input tokens the provider reported, else 0." }),
   completion_tokens: Type.Integer({
     minimum: 0,

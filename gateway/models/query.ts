@@ -61,19 +61,8 @@ export const modelQueryParameters: readonly ParameterDocument[] = [
   }),
 ];
 
-/** Which models a query asks for. */
-export interface ModelQuery {
-  /** What they are to give. */
-  readonly wanted: ReadonlySet<Modality>;
-  readonly offset: number;
-  /** Undefined: all. */
-  readonly limit: number | undefined;
-  /** Whether a model is one of them, but for what it gives. */
-  matches(model: ModelBody): boolean;
-}
-
 /** Reads which models are asked for. Throws invalid_body. */
-export function readModelQuery({ query }: Pick<Exchange, "query">): ModelQuery {
+export function readModelQuery({ query }: Pick<Exchange, "query">) {
   const wanted = wantedModalities(query);
   const { offset, limit, text } = readQuery({ query }, (reader) => {
     const offset = reader.integer("offset") ?? 0;
@@ -89,7 +78,8 @@ export function readModelQuery({ query }: Pick<Exchange, "query">): ModelQuery {
     wanted,
     offset,
     limit,
-    matches: (model) =>
+    /** Whether a model is one of them, but for what it gives. */
+    matches: (model: ModelBody) =>
       any(inputs, model.architecture.input_modalities) &&
       parameters.every((name) => model.supported_parameters.includes(name)) &&
       any(authors, model.id.split("/").slice(0, 1)) &&
@@ -121,7 +111,7 @@ export function wantedModalities(query: URLSearchParams): ReadonlySet<Modality> 
 /** The page of a list of models that a request for `target` asks for. */
 export function toModelPage(
   models: readonly ModelBody[],
-  { offset, limit = models.length }: Pick<ModelQuery, "offset" | "limit">,
+  { offset, limit = models.length }: { readonly offset: number; readonly limit: number | undefined },
   target: string,
 ): Static<typeof modelListSchema> {
   const end = offset + limit;

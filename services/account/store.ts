@@ -12,14 +12,13 @@ export type KeyScopeName = "speech" | "images";
 /** Periods of a key's credit limit, as stored; null is the key's whole life. */
 export type LimitResetName = "daily" | "weekly" | "monthly";
 
-/** What became of a reservation, as stored. */
-export type HoldStateName = "open" | "settled" | "lost" | "released" | "refused";
+type HoldStateName = "open" | "settled" | "lost" | "released" | "refused";
 
 /** Why a reservation was refused, as stored. */
 export type HoldRefusalName = "credits" | "key_limit" | "too_late";
 
-/** The ledger's books (its accounts), as stored. */
-export type BookName = "granted" | "customer" | "revenue";
+/** The ledger's books: its accounts. */
+type BookName = "granted" | "customer" | "revenue";
 
 type CreatedAt = ColumnType<Date, never, never>;
 type Instant = ColumnType<Date | null, Date | null | undefined, Date | null>;

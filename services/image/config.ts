@@ -1,4 +1,5 @@
 import {
+  type ConfigOf,
   type ConfigSpec,
   cidrListVar,
   intVar,
@@ -26,18 +27,13 @@ export const imageSpec = {
   ...generationSpec,
 } as const satisfies ConfigSpec;
 
-/** What the image process is configured with, the environment of its providers included. */
-export type ImageConfig = ReturnType<typeof readImageConfig>;
-
-/** Reads the environment. Throws ConfigError. */
+/** Reads the environment, that of its providers included. Throws ConfigError. */
 export function readImageConfig(environment: NodeJS.ProcessEnv = process.env) {
   return { ...readConfig(imageSpec, environment), environment };
 }
 
-type GenerationConfig = Pick<ImageConfig, keyof typeof generationSpec>;
-
 /** What an environment says of one generation. */
-export function generationSettings(config: GenerationConfig) {
+export function generationSettings(config: ConfigOf<typeof generationSpec>) {
   return {
     limits: { timeoutMs: config.IMAGE_TIMEOUT_MS },
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,

@@ -9,7 +9,7 @@ import { askedOf, type LoadedReferences, megapixelsOf } from "./plan.ts";
 import { readImageHeader } from "./references/read-image-header.ts";
 
 /** An image that is held: counts up from 0 over the answer, and its sides in pixels, 0 where they can't be read. */
-export type HeldImage = { readonly index: number } & PixelSize;
+type HeldImage = { readonly index: number } & PixelSize;
 
 /** The images of one generation. Those are charged whose final bytes were held here, whoever took them. */
 export class DeliveredImages implements Delivered<ImageEndpoint> {

@@ -34,7 +34,7 @@ export interface DrawingDependencies {
 }
 
 /** What bounds one attempt. */
-export interface DrawingLimits extends AttemptBounds {
+interface DrawingLimits extends AttemptBounds {
   /** When a streaming answer begins even without an output, monotonic milliseconds. */
   readonly startByMs: number;
 }

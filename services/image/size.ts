@@ -39,7 +39,7 @@ export interface SizeRequest {
 }
 
 /** What reading the fields gave: the request, or the faults and whether they are contradictions alone. */
-export type ReadSize =
+type ReadSize =
   | { readonly request: SizeRequest; readonly issues?: undefined }
   | { readonly request?: undefined; readonly issues: readonly Issue[]; readonly conflict: boolean };
 

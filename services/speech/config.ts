@@ -1,4 +1,10 @@
-import { type ConfigSpec, millisecondsVar, readConfig, textVar } from "../../lib/runtime/config.ts";
+import {
+  type ConfigOf,
+  type ConfigSpec,
+  millisecondsVar,
+  readConfig,
+  textVar,
+} from "../../lib/runtime/config.ts";
 import { generatorSpec } from "../../lib/service/service-spec.ts";
 import type { SynthesisLimits } from "./synthesize.ts";
 
@@ -16,18 +22,13 @@ export const speechSpec = {
   ...synthesisSpec,
 } as const satisfies ConfigSpec;
 
-/** What the speech process is configured with, the environment of its providers included. */
-export type SpeechConfig = ReturnType<typeof readSpeechConfig>;
-
-/** Reads the environment. Throws ConfigError. */
+/** Reads the environment, that of its providers included. Throws ConfigError. */
 export function readSpeechConfig(environment: NodeJS.ProcessEnv = process.env) {
   return { ...readConfig(speechSpec, environment), environment };
 }
 
-type SynthesisConfig = Pick<SpeechConfig, keyof typeof synthesisSpec>;
-
 /** The time limits that an environment stands for. */
-export function synthesisLimits(config: SynthesisConfig): SynthesisLimits {
+export function synthesisLimits(config: ConfigOf<typeof synthesisSpec>): SynthesisLimits {
   return {
     firstByteTimeoutMs: config.SPEECH_FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: config.SPEECH_IDLE_TIMEOUT_MS,

@@ -16,7 +16,7 @@ type Mp3Encoder = WasmMediaEncoder<"audio/mpeg">;
 type EncoderParameters = Parameters<Mp3Encoder["configure"]>[0];
 
 /** Bit rates that LAME takes at every sample rate from 16 kHz on; below that it goes no higher than 64. */
-export type Mp3BitrateKbps = 32 | 40 | 48 | 64 | 80 | 96 | 112 | 128 | 160;
+type Mp3BitrateKbps = 32 | 40 | 48 | 64 | 80 | 96 | 112 | 128 | 160;
 
 const sampleRatesHz = [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000] as const;
 const bytesPerSample = 2;

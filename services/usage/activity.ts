@@ -7,7 +7,7 @@ import type { NamingRow, UsageDatabase } from "./store.ts";
 const daysBeforeToday = 30;
 
 /** The days that activity is shown of, first and last included, `YYYY-MM-DD`. */
-export interface ActivityWindow {
+interface ActivityWindow {
   readonly firstDay: string;
   readonly lastDay: string;
 }

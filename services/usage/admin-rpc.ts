@@ -81,7 +81,7 @@ function checkDays(fromDate: string, toDate: string): void {
 }
 
 /** Which records are listed: those that ended from `from` on and before `to`. */
-export interface RecordSpan {
+interface RecordSpan {
   readonly from: Date;
   readonly to: Date;
   readonly withBilling?: boolean;

@@ -22,7 +22,7 @@ export interface StorableEvent {
 }
 
 /** The largest count of tokens and the largest amount, nano-USD, that an event may state: sums stay far from 2^63. */
-export const maxAmount = 10n ** 15n;
+const maxAmount = 10n ** 15n;
 
 /** The last millisecond of the year 9999. */
 const lastMs = 253_402_300_799_999;

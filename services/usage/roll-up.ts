@@ -3,7 +3,7 @@ import { type Amounts, amountArrays, amountNames, amountTerms, eachAmount } from
 import type { CellOwner, NamingRow, RecordRow, UsageTransaction } from "./store.ts";
 
 /** What is to be added to one cell of the roll-up; negative where records leave it. */
-export interface CellChange extends CellOwner, Amounts {
+interface CellChange extends CellOwner, Amounts {
   /** UTC, `YYYY-MM-DD`. */
   readonly day: string;
   readonly requests: bigint;

@@ -63,7 +63,7 @@ export function beginRequestSpan(tracer: Tracer, exchange: Exchange): Span {
 }
 
 /** Ends it with what came of the request. `reason`: why it was refused or failed, a word of the closed list, or empty. */
-export function endRequestSpan(exchange: Exchange, reason: string): void {
+function endRequestSpan(exchange: Exchange, reason: string): void {
   const { span, response, generationId } = exchange;
   if (!span.recording) return;
   span.set({

@@ -3,14 +3,6 @@ import { wordOfReason } from "../../../lib/runtime/error-code.ts";
 import { type Labels, type Metrics, requestSeconds } from "../../../lib/telemetry/metrics.ts";
 import type { Exchange } from "../exchange.ts";
 
-/** Counts the requests of a gateway. */
-export interface RequestMetrics {
-  /** A request has come in. */
-  began(): void;
-  /** Its answer is complete, or its connection is gone. Called once for each that began. */
-  ended(exchange: Exchange, nowMs: number): void;
-}
-
 /** Methods that are labels by name; clients can make up others. */
 const knownMethods: ReadonlySet<string> = new Set([
   "GET",
@@ -23,7 +15,7 @@ const knownMethods: ReadonlySet<string> = new Set([
 ]);
 
 /** Counts by the route's pattern, never by what a client wrote. Undefined without metrics. */
-export function measureRequests(metrics: Metrics | undefined): RequestMetrics | undefined {
+export function measureRequests(metrics: Metrics | undefined) {
   if (metrics === undefined) return undefined;
   const duration = metrics.histogram(
     "http_server_request_duration_seconds",
@@ -47,10 +39,12 @@ export function measureRequests(metrics: Metrics | undefined): RequestMetrics | 
     read: () => active,
   });
   return {
+    /** A request has come in. */
     began() {
       active += 1;
     },
-    ended(exchange, nowMs) {
+    /** Its answer is complete, or its connection is gone. Called once for each that began. */
+    ended(exchange: Exchange, nowMs: number) {
       active -= 1;
       const route = exchange.route || "unrouted";
       duration.record((nowMs - exchange.startedMs) / 1000, labelsOf(exchange, route));

@@ -11,7 +11,7 @@ const details = Type.Object({
 });
 
 /** What a generation used, by OpenAI's names; what it cost besides. */
-export const imageTokenUsageSchema = Type.Object({
+const imageTokenUsageSchema = Type.Object({
   input_tokens: count("Input tokens the provider reported, else 0."),
   output_tokens: count("Output tokens the provider reported, else 0."),
   total_tokens: count("Both together."),

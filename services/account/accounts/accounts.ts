@@ -10,8 +10,8 @@ import type {
   MemberRow,
 } from "../store.ts";
 
-/** Most members an organization may have had: with the longest names they fit one answer of 1 MiB. */
-export const maxMembersPerAccount = 800;
+/** Those who left included: with the longest names they fit one answer of 1 MiB. */
+const maxMembersPerAccount = 800;
 
 /** Makes an account. */
 export function createAccount(

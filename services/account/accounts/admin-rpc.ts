@@ -64,8 +64,7 @@ export function createAdminHandlers({
     async listAuditEntries({ accountId, beforeId, pageSize }) {
       const limit = Math.min(readPageSize(pageSize), maxEntriesSent);
       if (accountId !== "") checkUuids({ account_id: accountId });
-      const page = { accountId: accountId === "" ? undefined : accountId, beforeId, limit };
-      const rows = await listAudit(database, page);
+      const rows = await listAudit(database, accountId === "" ? undefined : accountId, beforeId, limit);
       return { entries: rows.map(toProtoAuditEntry) };
     },
   };

@@ -1,30 +1,20 @@
 import type { AccountDatabase, AccountTransaction, AuditRow } from "../store.ts";
 
-/** What operators change. */
-export type AuditAction =
-  | "account.create"
-  | "member.add"
-  | "member.remove"
-  | "key.create"
-  | "credit.grant"
-  | "provider_keys.reseal";
-
 /** One change by an operator; `subject` names the record it touched and is never a secret. */
-export interface AuditNote {
+interface AuditNote {
   readonly operator: string;
-  readonly action: AuditAction;
+  readonly action:
+    | "account.create"
+    | "member.add"
+    | "member.remove"
+    | "key.create"
+    | "credit.grant"
+    | "provider_keys.reseal";
   /** Without one the change touched no single account. */
   readonly accountId?: string;
   readonly subject: string;
   /** What else there is to say. */
   readonly note?: string;
-}
-
-/** Which audit entries are asked for, newest first. */
-export interface AuditPage {
-  readonly accountId: string | undefined;
-  readonly beforeId: bigint | undefined;
-  readonly limit: number;
 }
 
 /** Writes an audit entry that stands exactly if the change does. */
@@ -39,7 +29,9 @@ export async function writeAudit(transaction: AccountTransaction, note: AuditNot
 /** A page of the audit, newest first. */
 export function listAudit(
   database: AccountDatabase,
-  { accountId, beforeId, limit }: AuditPage,
+  accountId: string | undefined,
+  beforeId: bigint | undefined,
+  limit: number,
 ): Promise<AuditRow[]> {
   let entries = database.selectFrom("audit").selectAll();
   if (accountId !== undefined) entries = entries.where("account_id", "=", accountId);

@@ -2,7 +2,7 @@ import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import type { AccountKindName, AccountTransaction } from "../store.ts";
 
 /** Whom a key is to belong to. */
-export interface KeyOwner {
+interface KeyOwner {
   readonly accountKind: AccountKindName;
   readonly accountId: string;
   readonly memberId: string | null;

@@ -17,7 +17,7 @@ const maxScopes = 16;
 const allScopes: readonly KeyScopeName[] = wordsOf(keyScopes);
 
 /** What a new key may be like. */
-export interface KeyBounds {
+interface KeyBounds {
   readonly nowMs: number;
   /** The operator's ceiling of requests a minute. */
   readonly maxRateLimitPerMinute: number;

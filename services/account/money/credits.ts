@@ -4,12 +4,6 @@ import { writeAudit } from "../accounts/audit.ts";
 import type { AccountTransaction } from "../store.ts";
 import { type CreditGrant, type GrantedCredit, grantCredit } from "./ledger.ts";
 
-/** Who gives credit, and why. */
-export interface GrantReason {
-  readonly operator: string;
-  readonly note: string;
-}
-
 /**
  * Gives credit and writes the audit entry of it, once for each grant id. Throws `record_unknown`, and `invalid_body` for a
  * grant id that stands for another account or amount.
@@ -17,7 +11,7 @@ export interface GrantReason {
 export async function grantWithAudit(
   transaction: AccountTransaction,
   grant: CreditGrant,
-  { operator, note }: GrantReason,
+  { operator, note }: { readonly operator: string; readonly note: string },
 ): Promise<GrantedCredit> {
   const { accountId, amountNanoUsd, grantId } = grant;
   const granted = await grantCredit(transaction, grant);

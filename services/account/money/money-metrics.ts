@@ -4,7 +4,7 @@ import { cachedRead } from "../../../lib/telemetry/metrics-cache.ts";
 import type { MoneyCounters, MoneyTotals } from "./money-totals.ts";
 
 /** What is observed. `moneyTotals` may reject: the database is away. */
-export interface MoneySource {
+interface MoneySource {
   readonly moneyCounters: Readonly<MoneyCounters>;
   moneyTotals(): Promise<MoneyTotals>;
 }

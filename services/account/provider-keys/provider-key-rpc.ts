@@ -7,6 +7,7 @@ import type { ProviderKeyService } from "../../../gen/media/account/v1/provider_
 import { principalOf } from "../../../lib/identity/caller.ts";
 import { providerSecret } from "../../../lib/limits/key-limits.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
+import { checkUuids } from "../accounts/admin-requests.ts";
 import { FieldIssues } from "../field-issues.ts";
 import type { AccountDatabase, ProviderKeyRow } from "../store.ts";
 import {
@@ -51,7 +52,7 @@ export function createProviderKeyHandlers(
       return { providerKey: toProtoProviderKey(row) };
     },
     async getProviderKey({ id }, context) {
-      checkUuid(id);
+      checkUuids({ id });
       const row = await getProviderKey(database, principalOf(context).accountId, id);
       return { providerKey: toProtoProviderKey(row) };
     },
@@ -66,17 +67,11 @@ export function createProviderKeyHandlers(
       return { providerKey: toProtoProviderKey(row) };
     },
     async deleteProviderKey({ id }, context) {
-      checkUuid(id);
+      checkUuids({ id });
       await deleteProviderKey(database, principalOf(context).accountId, id);
       return {};
     },
   };
-}
-
-function checkUuid(id: string): void {
-  const issues = new FieldIssues();
-  issues.checkUuid("id", id);
-  issues.throwIfAny();
 }
 
 function checkSecret(issues: FieldIssues, secret: string): void {
@@ -105,9 +100,7 @@ export function createResolveHandlers(
 ): Pick<ServiceImpl<typeof AccountInternalService>, "resolveProviderKey"> {
   return {
     async resolveProviderKey({ accountId, providerSlug }) {
-      const issues = new FieldIssues();
-      issues.checkUuid("account_id", accountId);
-      issues.throwIfAny();
+      checkUuids({ account_id: accountId });
       const found = await openProviderKey(database, options.sealer, { accountId, providerSlug });
       return found ?? {};
     },

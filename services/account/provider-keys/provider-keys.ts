@@ -15,7 +15,7 @@ import type { AccountDatabase, AccountTransaction, ProviderKeyRow } from "../sto
  */
 
 /** A provider key to store. */
-export interface NewProviderKey {
+interface NewProviderKey {
   readonly accountId: string;
   readonly providerSlug: string;
   readonly secret: string;
@@ -32,18 +32,8 @@ export interface ProviderKeyChange {
   readonly secret: string | undefined;
 }
 
-/** A provider key as it is used. */
-export interface OpenedProviderKey {
-  readonly id: string;
-  readonly secret: string;
-}
-
-/** What became of provider keys: sealed anew, sealed with the newest key before, not to be opened. */
-export interface ResealedKeys {
-  readonly resealed: number;
-  readonly current: number;
-  readonly unreadable: number;
-}
+/** How many provider keys were sealed anew, were sealed with the newest key before, can't be opened. */
+type Resealed = Readonly<Record<"resealed" | "current" | "unreadable", number>>;
 
 const shown = ["id", "account_id", "provider_slug", "name", "label", "disabled", "created_at"] as const;
 const resealBatchSize = 200;
@@ -160,7 +150,7 @@ export async function openProviderKey(
   database: AccountDatabase,
   sealer: Sealer,
   { accountId, providerSlug }: Pick<NewProviderKey, "accountId" | "providerSlug">,
-): Promise<OpenedProviderKey | undefined> {
+): Promise<{ readonly id: string; readonly secret: string } | undefined> {
   const row = await database
     .selectFrom("provider_key")
     .select(["id", "account_id", "provider_slug", "sealed"])
@@ -182,7 +172,7 @@ export async function resealProviderKeys(
   sealer: Sealer,
   note: (transaction: AccountTransaction, resealed: number) => Promise<void>,
   signal: AbortSignal,
-): Promise<ResealedKeys> {
+): Promise<Resealed> {
   const sums = { resealed: 0, current: 0, unreadable: 0 };
   let after: string | undefined;
   do {
@@ -215,7 +205,7 @@ async function reseal(
   transaction: AccountTransaction,
   sealer: Sealer,
   row: Bound & { readonly sealed: Buffer | null },
-): Promise<keyof ResealedKeys> {
+): Promise<keyof Resealed> {
   try {
     if (row.sealed === null) return "unreadable";
     if (sealer.keyIdOf(row.sealed) === sealer.keyId) return "current";

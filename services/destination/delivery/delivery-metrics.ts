@@ -12,7 +12,7 @@ import type { Housekeeping } from "./housekeeping.ts";
 export type DeliveryTotals = DeliveryCounters & Pick<Housekeeping, "givenUpEvents"> & DeliveryBacklog;
 
 /** What is observed. `deliveryTotals` may reject: the database is away. */
-export interface DeliverySource {
+interface DeliverySource {
   readonly consumer: EventConsumer | undefined;
   deliveryTotals(): Promise<DeliveryTotals>;
 }

@@ -38,11 +38,8 @@ export interface DestinationFields
 }
 
 /** A destination to store, its settings sealed. */
-export interface NewDestination
-  extends DestinationFields,
-    Pick<DestinationRow, "id" | "account_id" | "type"> {
-  readonly sealed: Buffer;
-}
+type NewDestination = DestinationFields &
+  Pick<DestinationRow, "id" | "account_id" | "type"> & { readonly sealed: Buffer };
 
 /** What is to be different; what is undefined stays. */
 export type DestinationChange = {
@@ -64,7 +61,7 @@ export interface Page {
 }
 
 /** What stands on a page, and how many there are in all. */
-export interface Listed<R> {
+interface Listed<R> {
   readonly rows: readonly R[];
   readonly totalCount: bigint;
 }

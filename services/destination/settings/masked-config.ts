@@ -28,7 +28,7 @@ function maskValue(secret: JsonValue): string {
 }
 
 /** What to put over which settings, and where faults go. */
-export interface ConfigChange {
+interface ConfigChange {
   readonly stored: JsonObject;
   readonly change: JsonObject;
   readonly secrets: readonly string[];

@@ -3,7 +3,7 @@ import type { DestinationDatabase, DestinationTransaction } from "../store.ts";
 import type { SettingsKeeper } from "./settings-keeper.ts";
 
 /** How sealed settings stood and stand. */
-export interface ResealedSettings {
+interface ResealedSettings {
   /** Sealed anew with the newest master key. */
   readonly resealed: number;
   /** Sealed with it before. */

@@ -28,7 +28,7 @@ export interface Batch {
 }
 
 /** One HTTP request to a receiver. */
-export interface ReceiverRequest {
+interface ReceiverRequest {
   readonly method: "POST" | "PUT";
   readonly url: string;
   /** Names in lower case. */
@@ -86,8 +86,7 @@ export interface DestinationType<C> {
   test(config: C, context: DeliveryContext): Promise<DeliveryReceipt>;
 }
 
-/** What went wrong with an attempt. */
-export interface DeliveryErrorOptions {
+interface DeliveryErrorOptions {
   /** The receiver's HTTP status; leave out when it gave none. */
   readonly status?: number;
   /** How long the receiver asked to wait, milliseconds. */

@@ -2,7 +2,7 @@ import { parseRetryAfterMs } from "../../../lib/http/retry-after.ts";
 import { DeliveryError, type ReceiverAnswer } from "./contract.ts";
 
 /** How an answer is to be judged. */
-export interface AnswerCheck {
+interface AnswerCheck {
   /** Wall clock, Unix milliseconds: what a date in `retry-after` is compared with. */
   readonly nowMs: number;
   /** What a type can read out of its receiver's own error bodies; undefined where they say nothing more. */

@@ -3,7 +3,7 @@ import { parseFetchUrl } from "../../../lib/http/url-guard.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
 
 /** What a text setting has to be. */
-export interface TextRule {
+interface TextRule {
   readonly maxLength: number;
   /** What all of it must match; printable characters of ASCII unless given. */
   readonly pattern?: RegExp;

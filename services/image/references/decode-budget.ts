@@ -32,7 +32,7 @@ export interface DecodeRoom {
 }
 
 /** Bounds of a DecodeBudget; what is not given is as large as suits one process. */
-export interface DecodeBudgetOptions {
+interface DecodeBudgetOptions {
   readonly maxBytes?: number;
   readonly maxJobs?: number;
 }

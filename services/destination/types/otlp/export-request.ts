@@ -3,20 +3,14 @@ import { type Batch, DeliveryError, type ReceiverAnswer } from "../contract.ts";
 import { answerError, checkAnswer, textOf } from "../receiver-answer.ts";
 import { type DescribeSpan, toSpan } from "./span.ts";
 
-/** How an export request is written. */
-export type OtlpEncoding = "protobuf" | "json";
-
-/** The content type of each. */
-export const contentTypes: Readonly<Record<OtlpEncoding, string>> = {
-  protobuf: "application/x-protobuf",
-  json: "application/json",
-};
+/** The content types of how an export request may be written. */
+export const contentTypes = { protobuf: "application/x-protobuf", json: "application/json" } as const;
 
 const serializers = { protobuf: ProtobufTraceSerializer, json: JsonTraceSerializer };
 
 /** An ExportTraceServiceRequest of OTLP with a span for each event of the batch; without a batch one with no spans. */
 export function encodeExport(
-  encoding: OtlpEncoding,
+  encoding: keyof typeof contentTypes,
   batch: Batch | undefined,
   describe?: DescribeSpan,
 ): Uint8Array {

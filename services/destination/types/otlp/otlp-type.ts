@@ -2,15 +2,10 @@ import type { Batch, DeliveryContext, DeliveryReceipt, DestinationType } from ".
 import { checkExportAnswer, contentTypes, encodeExport } from "./export-request.ts";
 import type { DescribeSpan } from "./span.ts";
 
-/** Where a type sends to, and the headers that it and its owner set. */
-export interface OtlpConnection {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** What differs between types that speak OTLP over HTTP. */
-export interface OtlpTypeOptions<C> extends Pick<DestinationType<C>, "slug" | "secrets" | "readConfig"> {
-  connect(config: C): OtlpConnection;
+interface OtlpTypeOptions<C> extends Pick<DestinationType<C>, "slug" | "secrets" | "readConfig"> {
+  /** Where it sends to, and the headers that it and its owner set. */
+  connect(config: C): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   /** Attributes that this receiver knows besides. */
   readonly describe?: DescribeSpan;
 }

@@ -13,7 +13,7 @@ import {
 } from "./span-attributes.ts";
 
 /** A finished span as OpenTelemetry's packages take it. */
-export type FinishedSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
+type FinishedSpan = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0][number];
 
 /** What one receiver wants besides. `trace` is the caller's, undefined where it is not disclosed. */
 export type DescribeSpan = (event: GenerationEvent, trace: JsonObject | undefined) => SpanAttributes;

@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject as ProtoObject } from "@bufbuild/protobuf";
 import Type, { type Static } from "typebox";
+import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   type ProviderPreferences,
   ProviderPreferencesSchema,
@@ -99,8 +100,7 @@ export function checkFreeFields(trace: object | undefined, provider: ProviderBod
   if (issues.length > 0) throw DomainError.invalid(issues);
 }
 
-/** The wire form of a checked `provider` object. */
-export function toProtoPreferences(provider: ProviderBody): ProviderPreferences {
+function toProtoPreferences(provider: ProviderBody): ProviderPreferences {
   const { order, only, ignore, allow_fallbacks: allowFallbacks, sort, options } = provider;
   return create(ProviderPreferencesSchema, {
     order: order ?? [],
@@ -110,6 +110,29 @@ export function toProtoPreferences(provider: ProviderBody): ProviderPreferences 
     sort: sort === undefined ? ProviderSort.UNSPECIFIED : protoSorts[sort],
     options: (options ?? {}) as ProviderPreferences["options"],
   });
+}
+
+/** Longer than any name in a catalogue. */
+export const maxNameLength = 256;
+
+interface GenerationBody {
+  readonly model: string;
+  readonly user?: string;
+  readonly session_id?: string;
+  readonly provider?: ProviderBody;
+  readonly trace?: object;
+}
+
+/** These fields as every generation's request has them. Throws model_unknown for a name too long for any catalogue. */
+export function toProtoGeneration({ model, provider, trace, ...labels }: GenerationBody) {
+  if (model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
+  return {
+    model,
+    user: labels.user ?? "",
+    sessionId: labels.session_id ?? "",
+    ...(provider === undefined ? {} : { provider: toProtoPreferences(provider) }),
+    ...(trace === undefined ? {} : { trace: trace as ProtoObject }),
+  };
 }
 
 const protoSorts = {

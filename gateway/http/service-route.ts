@@ -17,7 +17,6 @@ interface ServiceRoute<Request, Reply>
   /** Reads path, query or body; throws DomainError for what is wrong with them. */
   request(exchange: Exchange): Request | Promise<Request>;
   call(request: Request, options: CallOptions): Promise<Reply>;
-  /** The body of the answer. */
   answer(reply: Reply, exchange: Exchange): unknown;
   /** Fields that the service names otherwise than the REST interface. */
   readonly wireNames?: WireNames;

@@ -24,14 +24,12 @@ import {
   checkText,
   generationFields,
   maxTextBytes,
-  toProtoPreferences,
+  toProtoGeneration,
   withoutFieldNulls,
 } from "../body/generation-fields.ts";
 import { bodyRules, compileCheck, type JsonObject } from "../body/json-body.ts";
 import { stringEnum } from "../schema/field-schemas.ts";
 
-/** Longer than any name in a catalogue. */
-const maxNameLength = 256;
 const maxUrlLength = 8192;
 
 /** The URL of an image to start from. */
@@ -153,16 +151,11 @@ export function toCommon(
   >,
 ) {
   checkText("prompt", fields.prompt);
-  if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return {
-    model: fields.model,
+    ...toProtoGeneration(fields),
     prompt: fields.prompt,
     stream: fields.stream ?? false,
-    user: fields.user ?? "",
-    sessionId: fields.session_id ?? "",
     ...(fields.seed === undefined ? {} : { seed: BigInt(fields.seed) }),
-    ...(fields.provider === undefined ? {} : { provider: toProtoPreferences(fields.provider) }),
-    ...(fields.trace === undefined ? {} : { trace: fields.trace as NonNullable<GenerateRequest["trace"]> }),
   };
 }
 

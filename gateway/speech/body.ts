@@ -1,26 +1,22 @@
 import { create } from "@bufbuild/protobuf";
 import Type from "typebox";
-import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   AudioFormat,
   type SynthesizeRequest,
   SynthesizeRequestSchema,
 } from "../../gen/media/speech/v1/speech_pb.ts";
 import { maxInstructionsCharacters, speedRange } from "../../lib/generation/request-limits.ts";
-import { DomainError } from "../../lib/runtime/domain-error.ts";
 import {
   checkFreeFields,
   checkText,
   generationFields,
+  maxNameLength,
   maxTextBytes,
-  toProtoPreferences,
+  toProtoGeneration,
   withoutFieldNulls,
 } from "../body/generation-fields.ts";
 import { bodyRules, compileCheck, type JsonObject } from "../body/json-body.ts";
 import { stringEnum } from "../schema/field-schemas.ts";
-
-/** Longer than any name in a catalogue. */
-const maxNameLength = 256;
 
 /** The body of POST /audio/speech. Unknown fields are ignored; null counts as absent. */
 export const speechBodySchema = Type.Object(
@@ -66,19 +62,14 @@ export function toSynthesizeRequest(body: JsonObject): SynthesizeRequest {
   const fields = check(withoutFieldNulls(body));
   checkFreeFields(fields.trace, fields.provider);
   checkText("input", fields.input);
-  if (fields.model.length > maxNameLength) throw new DomainError(ErrorReason.MODEL_UNKNOWN, "no such model");
   return create(SynthesizeRequestSchema, {
+    ...toProtoGeneration(fields),
     input: fields.input,
-    model: fields.model,
     responseFormat: fields.response_format === "pcm" ? AudioFormat.PCM : AudioFormat.MP3,
-    user: fields.user ?? "",
-    sessionId: fields.session_id ?? "",
     ...(fields.voice === undefined ? {} : { voice: fields.voice }),
     ...(fields.speed === undefined ? {} : { speed: fields.speed }),
     ...(fields.instructions === undefined || fields.instructions === ""
       ? {}
       : { instructions: fields.instructions }),
-    ...(fields.provider === undefined ? {} : { provider: toProtoPreferences(fields.provider) }),
-    ...(fields.trace === undefined ? {} : { trace: fields.trace as NonNullable<SynthesizeRequest["trace"]> }),
   });
 }

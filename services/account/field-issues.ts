@@ -25,7 +25,6 @@ export class FieldIssues {
     if (fault !== undefined) this.add(path, fault);
   }
 
-  /** The id of a record. */
   checkUuid(path: string, id: string): void {
     if (!isUuid(id)) this.add(path, "must be a UUID");
   }

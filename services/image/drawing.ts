@@ -33,7 +33,6 @@ export interface DrawingDependencies {
   readonly clock: Clock;
 }
 
-/** What bounds one attempt. */
 interface DrawingLimits extends AttemptBounds {
   /** When a streaming answer begins even without an output, monotonic milliseconds. */
   readonly startByMs: number;

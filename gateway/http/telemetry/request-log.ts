@@ -1,9 +1,8 @@
-import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
 import { principalLogFields } from "../../../lib/identity/identity-interceptor.ts";
-import { wordOfReason } from "../../../lib/runtime/error-code.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import { type Span, silentSpan, type Tracer } from "../../../lib/runtime/span.ts";
 import type { Exchange } from "../exchange.ts";
+import { reasonOf } from "./request-metrics.ts";
 
 /** Routes that are asked all the time by what watches over the process. */
 const probes: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
@@ -24,8 +23,7 @@ function shownPath(target: string): string {
  */
 export function logExchange(log: Log, exchange: Exchange, nowMs: number): void {
   const { request, response, principal } = exchange;
-  // A connection that closed before its answer had an end of its own was closed by the client.
-  const reason = exchange.reason || (response.writableFinished ? "" : wordOfReason(ErrorReason.CANCELLED));
+  const reason = reasonOf(exchange);
   log[probes.has(exchange.route) ? "debug" : "info"](
     {
       request_id: exchange.requestId,

@@ -66,7 +66,7 @@ function labelsOf({ request, response }: Exchange, route: string): Labels {
   };
 }
 
-/** A connection that closed before its answer had an end of its own was closed by the client. */
-function reasonOf({ reason, response }: Exchange): string {
+/** Why a request failed, or empty. A connection that closed before its answer had an end of its own: the client left. */
+export function reasonOf({ reason, response }: Exchange): string {
   return reason || (response.writableFinished ? "" : wordOfReason(ErrorReason.CANCELLED));
 }

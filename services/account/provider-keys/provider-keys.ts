@@ -14,7 +14,6 @@ import type { AccountDatabase, AccountTransaction, ProviderKeyRow } from "../sto
  * 3. Of a deleted key the sealed bytes are erased.
  */
 
-/** A provider key to store. */
 interface NewProviderKey {
   readonly accountId: string;
   readonly providerSlug: string;

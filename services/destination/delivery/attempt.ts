@@ -54,7 +54,6 @@ export class Attempter {
     this.#options = options;
   }
 
-  /** Sends a batch. */
   deliver({ destination_id: id, disclosed, events, ...claimed }: ClaimedBatch): Promise<AttemptResult> {
     const batch = { id: claimed.batch_id, events, disclosed: toDisclosed(disclosed) };
     return this.#attempt({ id, ...claimed }, undefined, (type, config, context) =>

@@ -53,7 +53,6 @@ interface ClaimOptions {
   readonly healthy: number;
   /** Most of the others. */
   readonly failing: number;
-  /** Most events of a batch of a type. */
   maxBatchEvents(type: string): number;
 }
 

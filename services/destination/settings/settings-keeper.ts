@@ -25,7 +25,6 @@ export class SettingsKeeper {
     this.#options = options;
   }
 
-  /** The type of a slug. */
   type(slug: string): DestinationType<unknown> | undefined {
     return this.#options.types.get(slug);
   }

@@ -27,7 +27,6 @@ export interface Batch {
   };
 }
 
-/** One HTTP request to a receiver. */
 interface ReceiverRequest {
   readonly method: "POST" | "PUT";
   readonly url: string;

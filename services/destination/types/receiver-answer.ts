@@ -1,7 +1,6 @@
 import { parseRetryAfterMs } from "../../../lib/http/retry-after.ts";
 import { DeliveryError, type ReceiverAnswer } from "./contract.ts";
 
-/** How an answer is to be judged. */
 interface AnswerCheck {
   /** Wall clock, Unix milliseconds: what a date in `retry-after` is compared with. */
   readonly nowMs: number;

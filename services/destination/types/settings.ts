@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { parseFetchUrl } from "../../../lib/http/url-guard.ts";
 import type { Issue } from "../../../lib/runtime/domain-error.ts";
 
-/** What a text setting has to be. */
 interface TextRule {
   readonly maxLength: number;
   /** What all of it must match; printable characters of ASCII unless given. */

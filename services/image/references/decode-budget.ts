@@ -64,7 +64,6 @@ export class DecodeBudget {
     this.#keyJobs = Math.max(1, maxJobs - 1); // 1.
   }
 
-  /** The room of one key. */
   of(key: string): DecodeRoom {
     return { run: (bytes, signal, work) => this.#run(key, bytes, signal, work) };
   }

@@ -17,8 +17,8 @@ import {
   type SizeFields,
   type SizeRequest,
   tierOf,
-  usualSize,
 } from "./size.ts";
+import { usualSize } from "./usual-sizes.ts";
 
 const catalog = await loadCatalog({
   directories: [builtInCatalogDirectory],

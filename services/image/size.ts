@@ -5,7 +5,7 @@
  * - A pixel size is authoritative: an endpoint makes exactly it or refuses (resolveSize).
  * - An aspect ratio and a tier are wishes: an endpoint takes the nearest of each that it offers, on a log scale, the
  *   first of its list where two are equally near. The pixels of a tier are the endpoint's own: on a grid the usual ones
- *   of the ratio where there are such, else even ones derived from the tier's area.
+ *   of the ratio where there are such (usual-sizes.ts), else even ones derived from the tier's area.
  * - Where neither is asked for the endpoint decides, if it can, else its default holds. `auto` beside a tier is 1:1 or
  *   what is nearest to it.
  */
@@ -21,6 +21,7 @@ import {
   resolutions,
   type SizeGrid,
 } from "../../providers/catalog/image.ts";
+import { usualSize } from "./usual-sizes.ts";
 
 /** The three fields as they came; empty aspect ratio and size, and an undefined resolution, count as not given. */
 export interface SizeFields {
@@ -277,29 +278,4 @@ export function offeredRatios({ sizes }: ImageCapabilities): readonly AspectRati
 export function offeredTiers({ sizes }: ImageCapabilities): readonly Resolution[] {
   if (sizes.kind === "grid") return resolutions.filter((tier) => sizes.resolutions.includes(tier));
   return resolutions.filter((tier) => sizes.sizes.some((size) => tierOf(size) === tier));
-}
-
-type Sizes = Partial<Record<Resolution, readonly [long: number, short: number]>>;
-
-/**
- * The pixels that people mean by a ratio and a tier: those of screens, and of the image models that came first. All of
- * them are exactly of their ratio and, by the rule for pixels (tierOf), of their tier; but 3840x2160, which the world
- * calls 4K and that rule 2K.
- */
-const usualSizes: Partial<Record<AspectRatio, Sizes>> = {
-  "3:2": { "1K": [1536, 1024] },
-  "4:3": { "512": [640, 480], "1K": [1024, 768], "2K": [2048, 1536], "4K": [4096, 3072] },
-  "5:4": { "512": [640, 512], "1K": [1280, 1024], "2K": [2560, 2048] },
-  "16:9": { "512": [640, 360], "1K": [1280, 720], "2K": [2560, 1440], "4K": [3840, 2160] },
-  "19.5:9": { "1K": [1560, 720], "2K": [3120, 1440] },
-  "20:9": { "1K": [1600, 720], "2K": [3200, 1440] },
-};
-
-/** The usual pixels of a ratio and a tier, an upright ratio's being those of the lying one; undefined: none are usual. */
-export function usualSize(aspectRatio: AspectRatio, tier: Resolution): PixelSize | undefined {
-  const lying = usualSizes[aspectRatio]?.[tier];
-  if (lying !== undefined) return { width: lying[0], height: lying[1] };
-  const [across, down] = aspectRatio.split(":");
-  const upright = usualSizes[`${down}:${across}` as AspectRatio]?.[tier];
-  return upright === undefined ? undefined : { width: upright[1], height: upright[0] };
 }

@@ -90,17 +90,15 @@ export async function startProcesses(upstreamUrl: string, env: Record<string, st
   const stack = await startProcessStack({
     databaseUrl: postgres.url,
     ...(broker === undefined ? {} : { kafkaBrokers: broker.brokers.join() }),
-    env: { ...unlimited, ...env },
-    speechEnv: providerEnv,
-    imageEnv: providerEnv,
+    env: { ...unlimited, ...providerEnv, ...env },
   });
   return {
     name: "processes",
     baseUrl: stack.restUrl,
     isProxy: false,
     apiKey: stack.inferenceKey,
-    processes: Object.fromEntries(processNames.map((name) => [name, stack[name].pid])),
-    accountMetricsUrl: `${stack.accountUrl}/metrics`,
+    processes: Object.fromEntries(processNames.map((name) => [name, stack.processes.child(name).pid])),
+    accountMetricsUrl: `${stack.urls.account}/metrics`,
     async stop() {
       await stack.stop();
       await broker?.stop();

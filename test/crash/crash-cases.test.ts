@@ -74,12 +74,12 @@ async function prove(name: string, fault: Fault): Promise<Proof> {
   const reconciled = await stack.reconcile("a");
   const visits = readVisits(stack);
   const records = await readRecords(stack);
-  const verdict = judge({ clients: outcomes, visits, records, absences: stack.absences.all });
+  const verdict = judge({ clients: outcomes, visits, records, absences: stack.processes.absences.all });
   process.stdout.write(reportOf(load, verdict));
   expect(verdict.faults).toEqual([]);
   expect(await faultsOfBooks(stack)).toEqual([]);
   expect(reconciled.agrees ? [] : reconciled.lines).toEqual([]);
-  expect(stack.processes.logLines().filter((line) => alarms.test(line))).toEqual([]);
+  expect(stack.processes.lines().filter((line) => alarms.test(line))).toEqual([]);
   expect(load.whole).toBeGreaterThan((requests * wholeShare) / 200);
   return { load, endedInFault, lost: verdict.lost.filter((tag) => load.outcomes.has(tag)) };
 }

@@ -2,9 +2,9 @@ import pg from "pg";
 import { type OwnerProcess, spawnOwner } from "../support/postgres/owner-process.ts";
 import { postmasterOf, postmastersOn } from "../support/postgres/postmaster.ts";
 import { removeDataDirectory, temporaryDirectory } from "../support/postgres/temporary-directory.ts";
+import type { Absences } from "../support/processes/absences.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { Absences } from "./crash-processes.ts";
 
 /** A durable PostgreSQL of a test's own that can go away and come back under the same URL. */
 export interface CrashDatabase {

@@ -9,10 +9,10 @@ import {
   Outcome,
   OutcomeSchema,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
+import type { Absence } from "../support/processes/absences.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { databaseName } from "./crash-database.ts";
 import type { ClientOutcome, CrashLoad } from "./crash-load.ts";
-import type { Absence } from "./crash-processes.ts";
 import { type CrashStack, crashTimes } from "./crash-stack.ts";
 import { tagOf } from "./crash-traffic.ts";
 

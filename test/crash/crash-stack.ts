@@ -3,34 +3,28 @@
  * part of which a test can kill and start again. Each side calls its own: gateway a calls speech a, which calls account a.
  */
 
-import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connectAdmin } from "../../commands/admin/client.ts";
 import { runCommand } from "../../commands/stack/child.ts";
-import {
-  environmentOf,
-  listensFor,
-  type ProcessGround,
-  type ProcessName,
-  scriptOf,
-} from "../../commands/stack/processes.ts";
+import type { ProcessName } from "../../commands/stack/processes.ts";
 import { AccountKind } from "../../gen/media/account/v1/account_pb.ts";
-import { ensureKeyFiles, type KeyFiles } from "../../lib/identity/key-files.ts";
+import type { KeyFiles } from "../../lib/identity/key-files.ts";
 import { builtInCatalogDirectory } from "../../providers/catalog/load.ts";
 import { type KafkaBroker, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
 import { startChild } from "../support/processes/child.ts";
+import { prepareGround } from "../support/processes/process-stack.ts";
+import { type ServicesOptions, StackProcesses } from "../support/processes/stack-processes.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
 import { type CrashDatabase, startCrashDatabase } from "./crash-database.ts";
-import { Absences, CrashProcesses } from "./crash-processes.ts";
 
 /** A copy of all services. */
 export type Side = "a" | "b";
 
-/** The services of a side. */
-export type CrashService = Exclude<ProcessName, "destination">;
+/** The services of a side: `speech` of side a is the process `speech a`. */
+const services = ["account", "usage", "speech", "image", "gateway"] as const satisfies readonly ProcessName[];
 
 /** An account with more credit than any test spends. */
 export interface CrashAccount {
@@ -54,9 +48,8 @@ export interface CrashStackOptions {
 /** See the head of the file. */
 export interface CrashStack {
   readonly sides: readonly Side[];
-  /** Of processes and of the database. */
-  readonly absences: Absences;
-  readonly processes: CrashProcesses;
+  /** Their absences are also the database's. */
+  readonly processes: StackProcesses;
   readonly database: CrashDatabase;
   readonly broker: KafkaBroker;
   readonly upstream: OpenAiUpstream;
@@ -111,34 +104,30 @@ export async function startCrashStack(options: CrashStackOptions): Promise<Crash
     const directory = await owned(mkdtemp(join(tmpdir(), "crash-stack-")), (path) =>
       rm(path, { recursive: true }),
     );
-    const absences = new Absences();
+    const processes = new StackProcesses();
     const upstream = await owned(startOpenAiUpstream(options.upstream), (server) => server.close());
     const broker = await owned(startKafkaBroker(), (server) => server.stop());
     await broker.kill();
-    const database = await owned(startCrashDatabase(absences), (server) => server.close());
-    await runCommand("commands/migrate.ts", { DATABASE_URL: database.url });
-    const processes = await owned(Promise.resolve(new CrashProcesses(absences)), (all) => all.close());
-    const keyFiles = await ensureKeyFiles(directory);
-    const environment = await commonEnvironment(options, { directory, broker, upstream });
-    const masterKeys = `test:${randomBytes(32).toString("base64")}`;
-    const ground = { databaseUrl: database.url, masterKeys, keyFiles };
-    const launcher = { processes, environment, ground };
+    const database = await owned(startCrashDatabase(processes.absences), (server) => server.close());
+    const ground = await prepareGround(database.url, directory);
+    const env = await commonEnvironment(options, { directory, broker, upstream });
+    closers.push(() => processes.killAll());
     const urls = new Map<Side, SideUrls>();
     for (const side of options.sides) {
       const proxy = options.accountProxies
         ? await owned(startTcpProxy(), (server) => server.close())
         : undefined;
-      urls.set(side, await startSide(side, launcher, proxy));
+      urls.set(side, await startSide(processes, { services, ground, env, suffix: ` ${side}` }, proxy));
     }
-    return await toStack(options, { urls, absences, close, keyFiles, processes, database, broker, upstream });
+    const { keyFiles } = ground;
+    return await toStack(options, { urls, close, keyFiles, processes, database, broker, upstream });
   } catch (thrown) {
     await close();
     throw thrown;
   }
 }
 
-interface Parts
-  extends Pick<CrashStack, "absences" | "processes" | "database" | "broker" | "upstream" | "close"> {
+interface Parts extends Pick<CrashStack, "processes" | "database" | "broker" | "upstream" | "close"> {
   readonly urls: ReadonlyMap<Side, SideUrls>;
   readonly keyFiles: KeyFiles;
 }
@@ -208,37 +197,20 @@ async function commonEnvironment(
   };
 }
 
-interface Launcher {
-  readonly processes: CrashProcesses;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly ground: Omit<ProcessGround, "urls">;
-}
-
-interface SideUrls extends Readonly<Record<CrashService, string>> {
+interface SideUrls extends Readonly<Record<(typeof services)[number], string>> {
   readonly accountProxy: TcpProxy | undefined;
 }
 
-/** Starts the services of a side, the gateway last. */
+/** With a proxy, that is what speech and image take for account. */
 async function startSide(
-  side: Side,
-  launcher: Launcher,
+  processes: StackProcesses,
+  options: ServicesOptions<(typeof services)[number]>,
   accountProxy: SideUrls["accountProxy"],
 ): Promise<SideUrls> {
-  const { processes, environment, ground } = launcher;
-  const start = (name: CrashService, urls: ProcessGround["urls"] = {}) => {
-    const env = { ...environmentOf(name, { ...ground, urls }), ...environment };
-    return processes.start(`${name} ${side}`, { script: scriptOf(name), listensFor: listensFor(name), env });
-  };
-  const account = await start("account");
-  accountProxy?.connectTo(Number(new URL(account).port));
-  const called = accountProxy === undefined ? account : `http://127.0.0.1:${accountProxy.port}`;
-  const [usage, speech, image] = await Promise.all([
-    start("usage", { account }),
-    start("speech", { account: called }),
-    start("image", { account: called }),
-  ]);
-  const urls = { account, usage, speech, image };
-  return { ...urls, gateway: await start("gateway", urls), accountProxy };
+  const called = accountProxy === undefined ? {} : { ACCOUNT_URL: `http://127.0.0.1:${accountProxy.port}` };
+  const urls = await processes.start({ ...options, envOf: { speech: called, image: called } });
+  accountProxy?.connectTo(Number(new URL(urls.account).port));
+  return { ...urls, accountProxy };
 }
 
 async function makeAccounts(count: number, env: Record<string, string>): Promise<readonly CrashAccount[]> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { connectAdmin } from "../../commands/admin/client.ts";
-import type { ProcessName } from "../../commands/stack/processes.ts";
+import { processNames } from "../../commands/stack/processes.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
@@ -21,7 +21,7 @@ const topic = "media.generation-events.v1";
 /** What may be found everywhere: proves that what is looked into is what it should be. */
 const requestId = "request-that-is-looked-for";
 const never = () => new Promise<void>(() => undefined);
-const ports = ["accountUrl", "usageUrl", "destinationUrl", "speechUrl", "imageUrl"] as const;
+const services = processNames.filter((name) => name !== "gateway");
 
 let flow: CanaryFlow;
 /** All that callers got: headers and bodies. */
@@ -184,7 +184,7 @@ describe("secrets and texts are everywhere", () => {
     await expect(ask("/images", "", { headers: { traceparent: prompt } })).resolves.toMatchObject({
       status: 400,
     });
-    for (const url of [flow.stack.speechUrl, flow.stack.accountUrl]) {
+    for (const url of [flow.stack.urls.speech, flow.stack.urls.account]) {
       const answer = await fetch(`${url}/${SpeechService.typeName}/Synthesize?${unknownKey}`, {
         method: "POST",
         headers: { authorization: `Bearer ${inferenceKey}`, "content-type": "application/json" },
@@ -245,8 +245,8 @@ describe("secrets and texts are everywhere", () => {
   });
 
   test("in an operator's token", async () => {
-    const { accountUrl, keyFiles } = flow.stack;
-    const env = { ACCOUNT_URL: accountUrl, ADMIN_KEY_FILE: keyFiles.keyFile("operator") };
+    const { urls, keyFiles } = flow.stack;
+    const env = { ACCOUNT_URL: urls.account, ADMIN_KEY_FILE: keyFiles.keyFile("operator") };
     const { rpc } = await connectAdmin("canary", env);
     const { accounts } = await rpc.listAccounts({});
     expect(accounts).toHaveLength(1);
@@ -259,9 +259,9 @@ describe("secrets and texts are everywhere", () => {
     await waitUntil(() => flow.upstream.requests.some(({ fate }) => fate === "open"));
     leaving.abort();
     await expect(asked).rejects.toThrow();
-    await flow.stack.speech.kill();
+    await flow.stack.processes.kill("speech");
     expect((await say()).status).toBe(503);
-    await flow.stack.restart("speech");
+    await flow.stack.processes.restart("speech");
   });
 });
 
@@ -286,8 +286,8 @@ describe("none of them stands", () => {
 
   test("in a metric", async () => {
     const { stack } = flow;
-    const gateway = `http://127.0.0.1:${await stack.gateway.listeningPort("metrics")}`;
-    const bases = [gateway, ...ports.map((name) => stack[name])];
+    const gateway = `http://127.0.0.1:${await stack.processes.child("gateway").listeningPort("metrics")}`;
+    const bases = [gateway, ...services.map((name) => stack.urls[name])];
     const metrics = await Promise.all(
       bases.map(async (base) => {
         const answer = await fetch(`${base}/metrics`);
@@ -348,9 +348,9 @@ describe("none of them stands", () => {
 
   test("in a log line or a span", async () => {
     const { stack, collector } = flow;
-    const names: readonly ProcessName[] = ["gateway", "speech", "image", "destination", "usage", "account"];
-    for (const name of names) expect(await stack[name].stop(), name).toBe(0);
-    const lines = stack.started.flatMap((child) => child.lines);
+    const names = processNames.toReversed();
+    for (const name of names) expect(await stack.processes.stop(name), name).toBe(0);
+    const lines = stack.processes.lines();
     for (const name of names)
       expect(lines.filter((line) => line.includes(`"process":"${name}"`))).not.toEqual([]);
     expect(lines.filter((line) => line.includes('"trace_id"')).length).toBeGreaterThan(50);

@@ -21,12 +21,12 @@ beforeAll(async () => {
   stack = await starting;
   const portOf = (url: string) => Number(new URL(url).port);
   ports = {
-    gateway: await stack.gateway.listeningPort("metrics"),
-    speech: portOf(stack.speechUrl),
-    image: portOf(stack.imageUrl),
-    account: portOf(stack.accountUrl),
-    usage: portOf(stack.usageUrl),
-    destination: portOf(stack.destinationUrl),
+    gateway: await stack.processes.child("gateway").listeningPort("metrics"),
+    speech: portOf(stack.urls.speech),
+    image: portOf(stack.urls.image),
+    account: portOf(stack.urls.account),
+    usage: portOf(stack.urls.usage),
+    destination: portOf(stack.urls.destination),
   };
 }, 120_000);
 
@@ -82,8 +82,8 @@ test("a reconciliation leaves its counts in a file for Prometheus", async () => 
   expect(await say()).toBe(200);
   const child = startChild("commands/reconcile.ts", {
     env: {
-      ACCOUNT_URL: stack.accountUrl,
-      USAGE_URL: stack.usageUrl,
+      ACCOUNT_URL: stack.urls.account,
+      USAGE_URL: stack.urls.usage,
       ADMIN_KEY_FILE: stack.keyFiles.keyFile("operator"),
     },
     args: ["--wait", "0", "--metrics-file", path],
@@ -106,12 +106,13 @@ test("the gateway's public port tells no metrics, and its metrics port nothing e
 test("the gateway serves without metrics when they are off, and when their port is taken", async () => {
   const taken = String(ports.speech);
   for (const port of ["off", taken]) {
-    await stack.gateway.stop();
-    await stack.restart("gateway", { METRICS_PORT: port });
+    await stack.processes.stop("gateway");
+    await stack.processes.restart("gateway", { METRICS_PORT: port });
     expect(await say()).toBe(200);
-    const opened = stack.gateway.lines.filter((line) => line.includes('"what":"metrics"'));
+    const { lines } = stack.processes.child("gateway");
+    const opened = lines.filter((line) => line.includes('"what":"metrics"'));
     expect(opened).toEqual([]);
-    const told = stack.gateway.lines.filter((line) => line.includes("METRICS_PORT can't be opened"));
+    const told = lines.filter((line) => line.includes("METRICS_PORT can't be opened"));
     expect(told).toHaveLength(port === taken ? 1 : 0);
   }
 });

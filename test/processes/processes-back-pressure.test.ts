@@ -26,7 +26,7 @@ let flow: FlowStack;
 beforeAll(async () => {
   upstream = startChild("test/upstreams/openai-main.ts");
   upstreamUrl = await upstream.line((line) => line.startsWith("http://"));
-  flow = await startFlowStack({ speechEnv: { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl } });
+  flow = await startFlowStack({ env: { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl } });
 });
 
 afterAll(async () => {
@@ -67,10 +67,10 @@ interface Figures {
 }
 
 function measure(stack: ProcessStack): Figures {
-  const ports = [upstreamUrl, stack.speechUrl, stack.restUrl].map((url) => Number(new URL(url).port));
+  const ports = [upstreamUrl, stack.urls.speech, stack.restUrl].map((url) => Number(new URL(url).port));
   return {
-    gateway: residentBytes(stack.gateway.pid),
-    speech: residentBytes(stack.speech.pid),
+    gateway: residentBytes(stack.processes.child("gateway").pid),
+    speech: residentBytes(stack.processes.child("speech").pid),
     handedOut: writtenBytes(upstream.pid),
     inKernel: queuedBytes(ports),
   };

@@ -126,7 +126,7 @@ async function listen(way: Way, input: string, signal?: AbortSignal, onAudio?: (
   const options = signal === undefined ? {} : { signal };
   if (way !== "REST") {
     const authorization = `Bearer ${stack.inferenceKey}`;
-    const transport = transports.get(way) ?? stockTransport(way, stack.speechUrl);
+    const transport = transports.get(way) ?? stockTransport(way, stack.urls.speech);
     transports.set(way, transport);
     const { whole } = await speakDirectly(stack, input, authorization, {
       ...options,
@@ -144,7 +144,7 @@ async function listen(way: Way, input: string, signal?: AbortSignal, onAudio?: (
 /** How many files and sockets each process has open; none are counted where there is no /proc. */
 function handlesOf(): Record<string, number> {
   if (process.platform !== "linux") return {};
-  const { gateway, speech } = flow.stack;
-  const count = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
-  return { gateway: count(gateway.pid), speech: count(speech.pid) };
+  const { processes } = flow.stack;
+  const count = (name: string) => readdirSync(`/proc/${processes.child(name).pid}/fd`).length;
+  return { gateway: count("gateway"), speech: count("speech") };
 }

@@ -45,7 +45,7 @@ afterAll(async () => {
 describe("a direct call of speech", () => {
   test.for(transportNames)("works with an API key over %s", async (name) => {
     const { stack } = flow;
-    const transport = stockTransport(name, stack.speechUrl);
+    const transport = stockTransport(name, stack.urls.speech);
     const answer = await speakDirectly(stack, "Directly.", `Bearer ${stack.inferenceKey}`, { transport });
     expect(answer).toMatchObject({ audioBytes, whole: true });
   });
@@ -132,7 +132,7 @@ test("neither callers nor the upstream ever get a service token or another's key
     const answer = await speak(stack, input);
     seen.push(JSON.stringify([...answer.headers]), await answer.text().catch(String));
     for (const name of transportNames) {
-      const transport = stockTransport(name, stack.speechUrl);
+      const transport = stockTransport(name, stack.urls.speech);
       const authorization = `Bearer ${stack.inferenceKey}`;
       const direct = await speakDirectly(stack, input, authorization, { transport }).catch(describeError);
       seen.push(JSON.stringify(direct));
@@ -159,7 +159,7 @@ async function principalOf(apiKey: string): Promise<Principal> {
 }
 
 function lookUp(apiKey: string, credential: string) {
-  const transport = stockTransport("Connect over HTTP/1.1", flow.stack.accountUrl);
+  const transport = stockTransport("Connect over HTTP/1.1", flow.stack.urls.account);
   return createRpcClient(AccountInternalService, transport).authenticate(
     { keyHash: hashApiKey(apiKey) },
     { headers: { authorization: `Bearer ${credential}` } },

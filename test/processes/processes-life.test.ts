@@ -34,15 +34,15 @@ describe("a process that stops", () => {
   test("speech lets running streams end, takes no new ones, and exits 0", async () => {
     const { stack } = flow;
     const streams = await startStreams(4);
-    const exited = stack.speech.stop();
-    await refusesConnections(stack.speechUrl);
+    const exited = stack.processes.stop("speech");
+    await refusesConnections(stack.urls.speech);
     expect(await errorOf(await speak(stack, "Too late."))).toEqual(unavailable);
     streams.goOn();
     expect(await streams.lengths()).toEqual([streamBytes, streamBytes, streamBytes, streamBytes]);
     expect(await exited).toBe(0);
 
     expect(await errorOf(await speak(stack, "Away."))).toEqual(unavailable);
-    await stack.restart("speech");
+    await stack.processes.restart("speech");
     expect((await speak(stack, "Back.")).status).toBe(200);
   });
 
@@ -53,7 +53,7 @@ describe("a process that stops", () => {
     upstream.next({ kind: "audio", totalBytes: streamBytes, beforeHeaders: () => silent.promise });
     const unanswered = speak(stack, "No header yet.");
     await waitUntil(() => upstream.requests.at(-1)?.text.includes("No header yet."));
-    const exited = stack.gateway.stop();
+    const exited = stack.processes.stop("gateway");
     await refusesConnections(stack.restUrl);
     streams.goOn();
     silent.resolve();
@@ -62,14 +62,14 @@ describe("a process that stops", () => {
     expect((await late.arrayBuffer()).byteLength).toBe(streamBytes);
     expect(await streams.lengths()).toEqual([streamBytes, streamBytes, streamBytes, streamBytes]);
     expect(await exited).toBe(0);
-    await stack.restart("gateway");
+    await stack.processes.restart("gateway");
   });
 
   test("the gateway answers with Connection: close while it still accepts", async () => {
     const { stack } = flow;
-    await stack.gateway.stop();
-    await stack.restart("gateway", { DRAIN_DELAY_MS: "600000" });
-    const { gateway } = stack;
+    await stack.processes.stop("gateway");
+    await stack.processes.restart("gateway", { DRAIN_DELAY_MS: "600000" });
+    const gateway = stack.processes.child("gateway");
     expect((await speak(stack, "Before.")).headers.get("connection")).toBe("keep-alive");
     process.kill(gateway.pid, "SIGTERM");
     await waitUntil(async () => {
@@ -77,7 +77,7 @@ describe("a process that stops", () => {
       return answer.status === 200 && answer.headers.get("connection") === "close";
     });
     await gateway.kill();
-    await stack.restart("gateway", { DRAIN_DELAY_MS: "0" });
+    await stack.processes.restart("gateway", { DRAIN_DELAY_MS: "0" });
   });
 });
 
@@ -86,11 +86,11 @@ describe("a process that dies", () => {
     const { stack, upstream } = flow;
     const streams = await startStreams(4);
     const requests = upstream.requests.slice(-4);
-    await stack.speech.kill();
+    await stack.processes.kill("speech");
     expect(await streams.outcomes()).toEqual(["broken", "broken", "broken", "broken"]);
     expect(await Promise.all(requests.map(({ ended }) => ended))).toEqual(Array(4).fill("closed_by_client"));
     expect(await errorOf(await speak(stack, "Away."))).toEqual(unavailable);
-    await stack.restart("speech");
+    await stack.processes.restart("speech");
     expect((await speak(stack, "Back.")).status).toBe(200);
   });
 
@@ -99,19 +99,19 @@ describe("a process that dies", () => {
     upstream.next({ kind: "audio", beforeHeaders: () => new Promise(() => undefined) });
     const answer = speak(stack, "Waiting.");
     await waitUntil(() => upstream.requests.at(-1)?.text.includes("Waiting."));
-    await stack.speech.kill();
+    await stack.processes.kill("speech");
     expect(await errorOf(await answer)).toEqual(unavailable);
-    await stack.restart("speech");
+    await stack.processes.restart("speech");
   });
 
   test("the gateway in the middle of streams: the upstream is told at once", async () => {
     const { stack, upstream } = flow;
     const streams = await startStreams(4);
     const requests = upstream.requests.slice(-4);
-    await stack.gateway.kill();
+    await stack.processes.kill("gateway");
     expect(await streams.outcomes()).toEqual(["broken", "broken", "broken", "broken"]);
     expect(await Promise.all(requests.map(({ ended }) => ended))).toEqual(Array(4).fill("closed_by_client"));
-    await stack.restart("gateway");
+    await stack.processes.restart("gateway");
     expect((await speak(stack, "Back.")).status).toBe(200);
   });
 });
@@ -119,14 +119,14 @@ describe("a process that dies", () => {
 describe("a process whose account service is away", () => {
   test("lets keys that it knows go on for 5 s, answers 503 for others, and needs no restart", async () => {
     const { stack } = flow;
-    const direct = createRpcClient(SpeechService, stockTransport("Connect over HTTP/1.1", stack.speechUrl));
+    const direct = createRpcClient(SpeechService, stockTransport("Connect over HTTP/1.1", stack.urls.speech));
     const listDirectly = (key: string) =>
       direct.listSpeechModels({}, { headers: { authorization: `Bearer ${key}` } });
     const list = (key: string) =>
       fetch(`${stack.restUrl}/models`, { headers: { authorization: `Bearer ${key}` } });
     expect((await speak(stack, "Known.")).status).toBe(200);
     await listDirectly(stack.inferenceKey);
-    await stack.account.kill();
+    await stack.processes.kill("account");
     const awaySinceMs = performance.now();
 
     expect((await list(stack.inferenceKey)).status).toBe(200);
@@ -140,7 +140,7 @@ describe("a process whose account service is away", () => {
     expect(await errorOf(await speak(stack, "No longer known."))).toEqual(unavailable);
     await expect(listDirectly(stack.inferenceKey)).rejects.toMatchObject(unavailableRpc);
 
-    await stack.restart("account");
+    await stack.processes.restart("account");
     expect((await speak(stack, "Known again.")).status).toBe(200);
     await listDirectly(stack.inferenceKey);
     const unknown = await speak(stack, "Unknown.", { key: generateApiKey() });

@@ -143,16 +143,16 @@ describe("a request", () => {
   });
 
   test("that no part of the interface understands", async () => {
-    const { restUrl, speechUrl, accountUrl, inferenceKey } = flow.stack;
+    const { restUrl, urls, inferenceKey } = flow.stack;
     const authorization = `Bearer ${inferenceKey}`;
     const broken = `{"input": "${secretText}`;
     for (const [url, type] of [
       [`${restUrl}/audio/speech?key=${unknownKey}`, "application/json"],
       [`${restUrl}/${unknownKey}`, "application/json"],
-      [`${speechUrl}/${SpeechService.typeName}/ListSpeechModels`, "application/json"],
-      [`${speechUrl}/${SpeechService.typeName}/ListSpeechModels`, "application/proto"],
-      [`${speechUrl}/${SpeechService.typeName}/Synthesize`, "application/connect+json"],
-      [`${accountUrl}/${AccountInternalService.typeName}/Authenticate`, "application/json"],
+      [`${urls.speech}/${SpeechService.typeName}/ListSpeechModels`, "application/json"],
+      [`${urls.speech}/${SpeechService.typeName}/ListSpeechModels`, "application/proto"],
+      [`${urls.speech}/${SpeechService.typeName}/Synthesize`, "application/connect+json"],
+      [`${urls.account}/${AccountInternalService.typeName}/Authenticate`, "application/json"],
     ] as const) {
       const headers = { authorization, "content-type": type };
       const answer = await fetch(url, { method: "POST", body: broken, headers });
@@ -160,29 +160,30 @@ describe("a request", () => {
       expect((await keep(answer)).whole).toBe(true);
       expect(answer.ok).toBe(isStream);
     }
-    for (const url of [restUrl, speechUrl, accountUrl]) answered.push(await sendRaw(url, `${echo}\r\n\r\n`));
+    for (const url of [restUrl, urls.speech, urls.account])
+      answered.push(await sendRaw(url, `${echo}\r\n\r\n`));
   });
 
   test("while a process that it needs is away", async () => {
     const { stack, upstream } = flow;
     upstream.next({ kind: "audio", beforeEnd: () => new Promise(() => undefined) });
     const cut = await begin();
-    await stack.speech.kill();
+    await stack.processes.kill("speech");
     expect(await keep(cut)).toEqual({ status: 200, whole: false });
     expect(await ask()).toEqual({ status: 503, whole: true });
-    await stack.restart("speech");
-    await stack.account.kill();
+    await stack.processes.restart("speech");
+    await stack.processes.kill("account");
     expect(await ask({ key: generateApiKey() })).toEqual({ status: 503, whole: true });
     const direct = speakDirectly(stack, secretText, `Bearer ${stack.inferenceKey}`);
     answered.push(JSON.stringify(await direct.catch(describeError)));
-    await stack.restart("account");
+    await stack.processes.restart("account");
   });
 });
 
 test("no log line, error or header tells a text, a key or a token", async () => {
   const { stack } = flow;
-  await Promise.all([stack.gateway, stack.speech, stack.account].map((child) => child.stop()));
-  const lines = stack.started.flatMap((child) => child.lines);
+  await Promise.all(["gateway", "speech", "account"].map((name) => stack.processes.stop(name)));
+  const lines = stack.processes.lines();
   const secrets = await allSecrets();
   const isLeak = (text: string) => tokenPattern.test(text) || secrets.some((secret) => text.includes(secret));
   expect(lines.filter(isLeak)).toEqual([]);

@@ -41,8 +41,13 @@ beforeAll(async () => {
   collector = await startTraceReceiver();
   upstream = await startOpenAiUpstream();
   flow = await startFlowStack({
-    speechEnv: { ...openAiEnv(upstream), SPEECH_FIRST_BYTE_TIMEOUT_MS: "2000" },
-    env: { ...collector.env, LOG_LEVEL: "debug", METRICS_PORT: "0" },
+    env: {
+      ...openAiEnv(upstream),
+      ...collector.env,
+      SPEECH_FIRST_BYTE_TIMEOUT_MS: "2000",
+      LOG_LEVEL: "debug",
+      METRICS_PORT: "0",
+    },
     ...(broker === undefined ? {} : { kafkaBrokers: broker.brokers.join(",") }),
   });
 });
@@ -180,14 +185,14 @@ describe("a request's trace", () => {
 test("log lines of a request name its trace in every process", async () => {
   upstream.next({ kind: "error", status: 500 });
   const { traceId, requestId } = await askTraced({ fields: { model: flowModel } });
-  const { gateway, speech } = flow.stack;
-  const linesOf = (lines: readonly string[]) =>
-    lines
-      .filter((line) => line.startsWith("{"))
+  const linesOf = (name: string) =>
+    flow.stack.processes
+      .child(name)
+      .lines.filter((line) => line.startsWith("{"))
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((line) => line.request_id === requestId);
   const lines = await waitUntil(() => {
-    const found = [linesOf(gateway.lines), linesOf(speech.lines)];
+    const found = [linesOf("gateway"), linesOf("speech")];
     return found.every(({ length }) => length > 0) ? found.flat() : undefined;
   });
   const trace = await collector.trace(traceId, [root, `speech: ${synthesize}`]);
@@ -208,8 +213,8 @@ test("spans say what they say under names of the semantic conventions, or our ow
 
 test("a process that ends sends what it has", async () => {
   const { traceId } = await askTraced();
-  expect(await flow.stack.gateway.stop()).toBe(0);
+  expect(await flow.stack.processes.stop("gateway")).toBe(0);
   const there = collector.spans().filter((span) => span.traceId === traceId);
   expect(there.map(placeOf)).toContain(root);
-  await flow.stack.restart("gateway");
+  await flow.stack.processes.restart("gateway");
 });

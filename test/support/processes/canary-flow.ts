@@ -58,9 +58,12 @@ export async function startCanaryFlow(): Promise<CanaryFlow> {
   const flow = stack.use(
     await startFlowStack({
       kafkaBrokers: broker.brokers.join(","),
-      speechEnv: openAiEnvOf(upstream, secrets),
-      imageEnv: openAiEnvOf(upstream, secrets),
-      env: { ...collector.env, ...processEnv(canaries, broker) },
+      env: {
+        ...openAiEnv(upstream),
+        OPENAI_API_KEY: secrets.vendorKey,
+        ...collector.env,
+        ...processEnv(canaries, broker),
+      },
     }),
   );
   await useKnownMasterKeys(flow, canaries);
@@ -87,10 +90,6 @@ function plantSecrets(canaries: Canaries): CanarySecrets {
   };
 }
 
-function openAiEnvOf(upstream: OpenAiUpstream, { vendorKey }: CanarySecrets): Record<string, string> {
-  return { ...openAiEnv(upstream), OPENAI_API_KEY: vendorKey };
-}
-
 function processEnv(canaries: Canaries, { secured }: KafkaBroker): Record<string, string> {
   canaries.watch("Kafka password", kafkaUsers.service);
   return {
@@ -113,8 +112,8 @@ async function useKnownMasterKeys({ stack }: FlowStack, canaries: Canaries): Pro
   const masterKey = randomBytes(32).toString("base64");
   canaries.watch("MASTER_KEYS", masterKey);
   const restart = async (name: "account" | "destination") => {
-    await stack[name].stop();
-    await stack.restart(name, { MASTER_KEYS: `canary:${masterKey}` });
+    await stack.processes.stop(name);
+    await stack.processes.restart(name, { MASTER_KEYS: `canary:${masterKey}` });
   };
   await Promise.all([restart("account"), restart("destination")]);
 }

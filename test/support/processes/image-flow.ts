@@ -7,7 +7,6 @@ import {
   startOpenAiUpstream,
 } from "../../upstreams/openai.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../kafka/kafka-broker.ts";
-import { startChild } from "./child.ts";
 import { startFlowStack } from "./speech-flow.ts";
 import { openAiEnv, startTestStandalone } from "./standalone.ts";
 
@@ -94,24 +93,21 @@ async function startMany(
 ): Promise<Running> {
   const kafka = withKafka && kafkaUnavailable() === undefined ? await startKafka(stack) : {};
   const flow = await startFlowStack({ env, ...kafka });
-  const { restUrl, inferenceKey, managementKey, gateway, image } = flow.stack;
+  const { restUrl, inferenceKey, managementKey, processes } = flow.stack;
   return {
     restUrl,
     inferenceKey,
     managementKey,
-    pids: { gateway: gateway.pid, image: image.pid },
+    pids: { gateway: processes.child("gateway").pid, image: processes.child("image").pid },
     stop: () => flow[Symbol.asyncDispose](),
   };
 }
 
-/** A broker with the product's topics; all that runs on one shares its consumer groups, so nobody else may use it. */
+/** A broker of its own: all that runs on one shares its consumer groups. */
 async function startKafka(stack: AsyncDisposableStack): Promise<{ kafkaBrokers: string }> {
   const broker: KafkaBroker = await startKafkaBroker();
   stack.defer(() => broker.stop());
-  const kafkaBrokers = broker.brokers.join(",");
-  const topics = startChild("commands/topics.ts", { env: { KAFKA_BROKERS: kafkaBrokers } });
-  if ((await topics.exited) !== 0) throw new Error(`topics failed:\n${topics.lines.join("\n")}`);
-  return { kafkaBrokers };
+  return { kafkaBrokers: broker.brokers.join(",") };
 }
 
 /** What an image request may bring besides its body. */

@@ -55,10 +55,9 @@ export async function startSpeechFlow(
 ): Promise<SpeechFlow> {
   const upstream = await startOpenAiUpstream(options.upstream);
   const apiKey = options.upstream?.apiKey ?? "test-key";
-  const speechEnv = { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.baseUrl, ...options.speechEnv };
+  const env = { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.baseUrl, ...options.env };
   try {
-    const { env } = options;
-    const flow = await startFlowStack({ speechEnv, ...(env === undefined ? {} : { env }) });
+    const flow = await startFlowStack({ env });
     return {
       ...flow,
       upstream,
@@ -119,12 +118,12 @@ export interface DirectOptions {
 
 /** Calls the speech service itself, as pcm. Rejects with DomainError. */
 export async function speakDirectly(
-  { speechUrl }: Pick<ProcessStack, "speechUrl">,
+  { urls }: Pick<ProcessStack, "urls">,
   input: string,
   authorization: string | undefined,
   options: DirectOptions = {},
 ): Promise<DirectAnswer> {
-  const transport = options.transport ?? stockTransport("Connect over HTTP/1.1", speechUrl);
+  const transport = options.transport ?? stockTransport("Connect over HTTP/1.1", urls.speech);
   const metadata: [string, string][] = [];
   const keep = (headers: Headers) => void metadata.push(...headers);
   const frames: string[] = [];

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { ActivityItem, ListActivityRequest } from "../../gen/media/usage/v1/usage_pb.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { ActivityItem } from "../../gen/media/usage/v1/usage_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { startRpcServer } from "../../lib/rpc/server.ts";
@@ -12,33 +12,22 @@ import {
   startGatewayServer,
   testKeys,
 } from "../../test/support/services/gateway-server.ts";
+import { PlayedGateway } from "../../test/support/services/played-gateway.ts";
 
 const hash = "0123456789abcdef".repeat(4);
 
-let gateway: GatewayServer;
 let items: ActivityItem[];
-let failure: Error | undefined;
-let asked: ListActivityRequest[];
 
-function listActivity(request: ListActivityRequest) {
-  asked.push(request);
-  if (failure !== undefined) throw failure;
-  return { items };
-}
-
-beforeAll(async () => {
-  gateway = await startGatewayServer({ usageHandlers: { listActivity } });
-});
+const gateway = new PlayedGateway((answer) => ({
+  usageHandlers: { listActivity: answer(() => ({ items })) },
+}));
+const { asked } = gateway;
 
 beforeEach(() => {
   items = [activityItem()];
-  failure = undefined;
-  asked = [];
 });
 
-afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
-
-function get(query = "", { baseUrl }: Pick<GatewayServer, "baseUrl"> = gateway): Promise<Response> {
+function get(query = "", { baseUrl }: Pick<GatewayServer, "baseUrl"> = gateway.server): Promise<Response> {
   const headers = { authorization: `Bearer ${testKeys.management}` };
   return fetch(`${baseUrl}/api/v1/activity${query}`, { headers });
 }
@@ -123,7 +112,7 @@ describe("the activity", () => {
   });
 
   test("that the service refuses is reported in the interface's names", async () => {
-    failure = DomainError.invalid([
+    gateway.failure = DomainError.invalid([
       { path: "date", message: "lies outside of the window" },
       { path: "member_id", message: "is for organizations only" },
     ]);
@@ -152,7 +141,7 @@ test("31 days of 600 endpoints come whole and in order, from a service behind a 
     host: "127.0.0.1",
     port: 0,
     services: [UsageService],
-    routes: usageRoutes({ listActivity }),
+    routes: usageRoutes({ listActivity: () => ({ items }) }),
     limits: { readMaxBytes: 1 << 20, writeMaxBytes: 16 << 20 },
     readiness: async () => [],
     log: silentLog,

@@ -1,59 +1,32 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { ProviderKey } from "../../gen/media/account/v1/provider_key_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { providerKey } from "../../test/fakes/fake-account.ts";
-import {
-  errorOf,
-  type GatewayServer,
-  startGatewayServer,
-  testKeys,
-} from "../../test/support/services/gateway-server.ts";
+import { errorOf } from "../../test/support/services/gateway-server.ts";
+import { faultsOf, PlayedGateway } from "../../test/support/services/played-gateway.ts";
 
 const secret = "the-secret-of-a-provider";
 const id = "b0a3c1de-7d51-4c36-9f0c-7b6f7c0b5a10";
 
-let gateway: GatewayServer;
 let stored: ProviderKey[];
-let failure: Error | undefined;
-let asked: unknown[];
 
-beforeAll(async () => {
-  const answer =
-    <A>(make: () => A) =>
-    (request: unknown) => {
-      asked.push(request);
-      if (failure !== undefined) throw failure;
-      return make();
-    };
-  gateway = await startGatewayServer({
-    accountHandlers: {
-      providerKeys: {
-        listProviderKeys: answer(() => ({ providerKeys: stored })),
-        createProviderKey: answer(() => ({ providerKey: providerKey() })),
-        getProviderKey: answer(() => ({ providerKey: providerKey() })),
-        updateProviderKey: answer(() => ({ providerKey: providerKey({ name: "", disabled: true }) })),
-        deleteProviderKey: answer(() => ({})),
-      },
+const gateway = new PlayedGateway((answer) => ({
+  accountHandlers: {
+    providerKeys: {
+      listProviderKeys: answer(() => ({ providerKeys: stored })),
+      createProviderKey: answer(() => ({ providerKey: providerKey() })),
+      getProviderKey: answer(() => ({ providerKey: providerKey() })),
+      updateProviderKey: answer(() => ({ providerKey: providerKey({ name: "", disabled: true }) })),
+      deleteProviderKey: answer(() => ({})),
     },
-  });
-});
+  },
+}));
+const { asked, call } = gateway;
 
 beforeEach(() => {
   stored = [];
-  failure = undefined;
-  asked = [];
 });
-
-afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
-
-function call(method: string, path: string, body?: unknown) {
-  return fetch(`${gateway.baseUrl}/api/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${testKeys.management}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-}
 
 const shown = {
   id,
@@ -136,7 +109,7 @@ describe("provider keys", () => {
   });
 
   test("that the service refuses are reported in the interface's names", async () => {
-    failure = DomainError.invalid([
+    gateway.failure = DomainError.invalid([
       { path: "provider_slug", message: "takes no keys" },
       { path: "secret", message: "must be visible ASCII characters" },
     ]);
@@ -148,7 +121,7 @@ describe("provider keys", () => {
   });
 
   test("are one for each provider", async () => {
-    failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "one is stored");
+    gateway.failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "one is stored");
     const response = await call("POST", "/byok", { provider: "acme", key: secret });
     expect(await errorOf(response)).toEqual({ status: 409, reason: "count_limit_reached" });
   });
@@ -157,7 +130,7 @@ describe("provider keys", () => {
     const response = await call("DELETE", `/byok/${id}`);
     expect([response.status, await response.json()]).toEqual([200, { deleted: true }]);
     expect(asked).toMatchObject([{ id }]);
-    failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
+    gateway.failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
     expect(await errorOf(await call("DELETE", `/byok/${id}`))).toEqual({
       status: 404,
       reason: "record_unknown",
@@ -196,10 +169,7 @@ describe("provider keys", () => {
       ["PATCH", `/byok/${id}`, wish],
     ] as const) {
       const response = await call(method, path, body);
-      const { error } = (await response.clone().json()) as {
-        error: { metadata: { issues: { path: string }[] } };
-      };
-      expect(error.metadata.issues.map((issue) => issue.path)).toEqual(paths);
+      expect(await faultsOf(response.clone())).toEqual(paths);
       expect(await errorOf(response)).toEqual({ status: 400, reason: "unsupported_parameter" });
     }
     expect(asked).toEqual([]);
@@ -216,10 +186,10 @@ describe("provider keys", () => {
   });
 
   test("leave nothing of themselves in the log", async () => {
-    failure = new TypeError(secret);
+    gateway.failure = new TypeError(secret);
     const response = await call("POST", "/byok", { provider: "acme", key: secret });
     expect(await errorOf(response)).toEqual({ status: 500, reason: "internal" });
-    expect(gateway.logged.length).toBeGreaterThan(0);
-    expect(JSON.stringify(gateway.logged)).not.toContain(secret);
+    expect(gateway.server.logged.length).toBeGreaterThan(0);
+    expect(JSON.stringify(gateway.server.logged)).not.toContain(secret);
   });
 });

@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   CreateDestinationRequestSchema,
   DeliveryStatus,
@@ -11,71 +11,42 @@ import {
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { deliveryRecord, destinationRecord } from "../../test/support/services/destination-routes.ts";
-import {
-  errorOf,
-  type GatewayServer,
-  startGatewayServer,
-  testKeys,
-} from "../../test/support/services/gateway-server.ts";
+import { errorOf, testKeys } from "../../test/support/services/gateway-server.ts";
+import { faultsOf, PlayedGateway } from "../../test/support/services/played-gateway.ts";
 
 const id = "0c9a4b7e-5f1d-4d0c-9a57-2f1c3a8e6b11";
 const collection = "/observability/destinations";
 const path = `${collection}/${id}`;
 
-let gateway: GatewayServer;
 let record: Destination;
-let failure: Error | undefined;
 let testTimeoutMs: number | undefined;
-/** What the service was asked, as `[RPC, request]`. */
-let asked: [string, unknown][];
 
-beforeAll(async () => {
-  const answer =
-    <R, A>(rpc: string, make: () => A) =>
-    (request: R) => {
-      asked.push([rpc, request]);
-      if (failure !== undefined) throw failure;
-      return make();
-    };
-  const one = () => ({ destination: record });
-  gateway = await startGatewayServer({
-    destinationHandlers: {
-      listDestinations: answer("list", () => ({ destinations: [record], totalCount: 12n })),
-      createDestination: answer("create", one),
-      getDestination: answer("get", one),
-      updateDestination: answer("update", one),
-      deleteDestination: answer("delete", () => ({})),
-      testDestination(request, context) {
-        testTimeoutMs = context.timeoutMs();
-        return answer("test", () => ({ ok: false, cause: "the name is not known" }))(request);
-      },
-      listDeliveries: answer("deliveries", () => ({ deliveries: [deliveryRecord()], totalCount: 3n })),
-      resumeDestination: answer("resume", one),
+const one = () => ({ destination: record });
+const gateway = new PlayedGateway((answer) => ({
+  destinationHandlers: {
+    listDestinations: answer(() => ({ destinations: [record], totalCount: 12n })),
+    createDestination: answer(one),
+    getDestination: answer(one),
+    updateDestination: answer(one),
+    deleteDestination: answer(() => ({})),
+    testDestination(request, context) {
+      testTimeoutMs = context.timeoutMs();
+      return answer(() => ({ ok: false, cause: "the name is not known" }))(request);
     },
-  });
-});
+    listDeliveries: answer(() => ({ deliveries: [deliveryRecord()], totalCount: 3n })),
+    resumeDestination: answer(one),
+  },
+}));
+const { asked, call } = gateway;
+
+/** A request of the service. */
+function requestOf(rpc: string, fields: object = {}) {
+  return { $typeName: `media.destination.v1.${rpc}Request`, ...fields };
+}
 
 beforeEach(() => {
   record = destinationRecord();
-  failure = undefined;
-  asked = [];
 });
-
-afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
-
-function call(method: string, to: string, body?: unknown, credential: string = testKeys.management) {
-  return fetch(`${gateway.baseUrl}/api/v1${to}`, {
-    method,
-    headers: { authorization: `Bearer ${credential}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-  });
-}
-
-async function faultsOf(response: Response): Promise<string[]> {
-  expect(response.status).toBe(400);
-  const body = (await response.json()) as { error: { metadata: { issues: { path: string }[] } } };
-  return body.error.metadata.issues.map((issue) => issue.path);
-}
 
 /** The destination of the fixture as every answer shows it. */
 const shown = {
@@ -152,10 +123,10 @@ describe("a destination", () => {
     expect(await response.json()).toEqual({ data: [shown], total_count: 12 });
     await call("GET", collection);
     expect(asked).toMatchObject([
-      ["list", { offset: 3, limit: 7 }],
-      ["list", { offset: 0 }],
+      requestOf("ListDestinations", { offset: 3, limit: 7 }),
+      requestOf("ListDestinations", { offset: 0 }),
     ]);
-    expect(asked[1]?.[1]).not.toHaveProperty("limit");
+    expect(asked[1]).not.toHaveProperty("limit");
     expect(await faultsOf(await call("GET", `${collection}?offset=-1&limit=a`))).toEqual(["limit", "offset"]);
   });
 
@@ -165,7 +136,7 @@ describe("a destination", () => {
       200,
       { data: { ok: false, status: null, cause: "the name is not known" } },
     ]);
-    expect(asked).toMatchObject([["test", { id }]]);
+    expect(asked).toMatchObject([requestOf("TestDestination", { id })]);
     // The service gives a receiver ten seconds.
     expect(testTimeoutMs).toBeGreaterThan(12_000);
   });
@@ -187,7 +158,7 @@ describe("a destination", () => {
       ],
       total_count: 3,
     });
-    expect(asked).toMatchObject([["deliveries", { destinationId: id, offset: 1, limit: 2 }]]);
+    expect(asked).toMatchObject([requestOf("ListDeliveries", { destinationId: id, offset: 1, limit: 2 })]);
     expect(DeliveryStatus.RETRYING).toBe(deliveryRecord().status);
   });
 
@@ -249,17 +220,14 @@ describe("a body", () => {
 
   test("is asked of the service whole, and what is unknown ignored", async () => {
     await call("POST", collection, { ...whole, regions: ["europe"], workspace_id: "x", more: 1 });
-    const [rpc, request] = asked[0] ?? [];
-    expect([rpc, toJson(CreateDestinationRequestSchema, request as never)]).toEqual([
-      "create",
-      { type: "webhook", ...sent },
-    ]);
+    expect(asked).toMatchObject([requestOf("CreateDestination")]);
+    expect(toJson(CreateDestinationRequestSchema, asked[0] as never)).toEqual({ type: "webhook", ...sent });
   });
 
   test("may leave out whatever has a default; null counts as absent", async () => {
     const nulls = { enabled: null, sampling_rate: null, api_key_hashes: null, filter_rules: null };
     await call("POST", collection, { ...least, ...nulls });
-    expect(toJson(CreateDestinationRequestSchema, asked[0]?.[1] as never)).toEqual(least);
+    expect(toJson(CreateDestinationRequestSchema, asked[0] as never)).toEqual(least);
   });
 
   test("changes what it names, and clears by null", async () => {
@@ -268,7 +236,7 @@ describe("a body", () => {
     await call("PATCH", path, { name: null, api_key_hashes: null, filter_rules: null });
     await call("PATCH", path, { config: { token: null, headers: { a: "…" } } });
     await call("PATCH", path, {});
-    expect(asked.map(([, request]) => toJson(UpdateDestinationRequestSchema, request as never))).toEqual([
+    expect(asked.map((request) => toJson(UpdateDestinationRequestSchema, request as never))).toEqual([
       { id, ...sent },
       { id, clearApiKeyHashes: true, clearFilterRules: true },
       { id, config: { token: null, headers: { a: "…" } } },
@@ -358,7 +326,7 @@ describe("who may", () => {
       status: 401,
       reason: "key_unknown",
     });
-    failure = new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "away");
+    gateway.failure = new DomainError(ErrorReason.SERVICE_UNAVAILABLE, "away");
     expect(await errorOf(await call(method, to, body))).toEqual({
       status: 500,
       reason: "service_unavailable",
@@ -371,12 +339,12 @@ describe("who may", () => {
       expect(await errorOf(response)).toEqual({ status: 404, reason: "record_unknown" });
     }
     expect(asked).toEqual([]);
-    failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
+    gateway.failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such destination");
     expect(await errorOf(await call(method, to, body))).toEqual({ status: 404, reason: "record_unknown" });
   });
 
   test("make more than five of a type is told", async () => {
-    failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "five");
+    gateway.failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "five");
     const response = await call("POST", collection, least);
     expect(await response.clone().json()).toMatchObject({ error: { message: "Conflict" } });
     expect(await errorOf(response)).toEqual({ status: 409, reason: "count_limit_reached" });
@@ -391,7 +359,7 @@ describe("DELETE", () => {
   test("answers that it is deleted", async () => {
     const response = await call("DELETE", path);
     expect([response.status, await response.json()]).toEqual([200, { deleted: true }]);
-    expect(asked).toMatchObject([["delete", { id }]]);
+    expect(asked).toMatchObject([requestOf("DeleteDestination", { id })]);
     expect(
       (await call("DELETE", path.toUpperCase().replace(collection.toUpperCase(), collection))).status,
     ).toBe(200);
@@ -419,7 +387,7 @@ describe("DELETE", () => {
     [ErrorReason.RATE_LIMITED, 500],
     [ErrorReason.INTERNAL, 500],
   ] as const)("answers the service's %i with %i", async ([reason, status]) => {
-    failure = new DomainError(reason, "secret words");
+    gateway.failure = new DomainError(reason, "secret words");
     const response = await call("DELETE", path);
     const text = await response.text();
     expect(response.status).toBe(status);

@@ -1,42 +1,31 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Api, type GenerationEvent, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { generationEvent } from "../../test/fakes/fake-usage.ts";
-import {
-  errorOf,
-  type GatewayServer,
-  startGatewayServer,
-  testKeys,
-} from "../../test/support/services/gateway-server.ts";
+import { errorOf, testKeys } from "../../test/support/services/gateway-server.ts";
+import { PlayedGateway } from "../../test/support/services/played-gateway.ts";
 
-let gateway: GatewayServer;
 let events: Map<string, GenerationEvent>;
-let asked: string[];
 
-beforeAll(async () => {
-  gateway = await startGatewayServer({
-    usageHandlers: {
-      getGeneration({ generationId }) {
-        asked.push(generationId);
-        const event = events.get(generationId);
-        if (event === undefined) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
-        return { event };
-      },
-    },
-  });
-});
+const gateway = new PlayedGateway<{ generationId: string }>((answer) => ({
+  usageHandlers: {
+    getGeneration: answer(({ generationId }) => {
+      const event = events.get(generationId);
+      if (event === undefined) throw new DomainError(ErrorReason.RECORD_UNKNOWN, "no such generation");
+      return { event };
+    }),
+  },
+}));
+const { asked } = gateway;
 
 beforeEach(() => {
   events = new Map([["gen-img-1", generationEvent()]]);
-  asked = [];
 });
-
-afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
 
 function get(query: string, key: string = testKeys.speech): Promise<Response> {
   const headers = { authorization: `Bearer ${key}` };
-  return fetch(`${gateway.baseUrl}/api/v1/generation${query}`, { headers });
+  return fetch(`${gateway.server.baseUrl}/api/v1/generation${query}`, { headers });
 }
 
 async function recordOf(event: GenerationEvent): Promise<Record<string, unknown>> {
@@ -214,7 +203,7 @@ describe("a generation is not found", () => {
   test.for(["gen-none", "x".repeat(64)])("by an id that nobody has: %s", async (id) => {
     const response = await get(`?id=${id}`);
     expect(await errorOf(response)).toEqual({ status: 404, reason: "record_unknown" });
-    expect(asked).toEqual([id]);
+    expect(asked).toMatchObject([{ generationId: id }]);
   });
 
   test.for(["x".repeat(65), "a%20b", "%00", "g%C3%BCn", "a%0a"])(

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   CreateKeyRequestSchema,
   type Key,
@@ -15,66 +15,32 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { nanoUsdPerUsd, usdNumber } from "../../lib/money/nano-usd.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { accountKey } from "../../test/fakes/fake-account.ts";
-import {
-  errorOf,
-  type GatewayServer,
-  startGatewayServer,
-  testKeys,
-} from "../../test/support/services/gateway-server.ts";
+import { errorOf, testKeys } from "../../test/support/services/gateway-server.ts";
+import { faultsOf, PlayedGateway } from "../../test/support/services/played-gateway.ts";
 
 const hash = "cd".repeat(32);
 const secret = `sk-${"s".repeat(43)}`;
 
-let gateway: GatewayServer;
 let key: Key;
-let failure: Error | undefined;
-/** The requests that the service got. */
-let asked: unknown[];
 
-beforeAll(async () => {
-  const answer =
-    <A>(make: () => A) =>
-    (request: unknown) => {
-      asked.push(request);
-      if (failure !== undefined) throw failure;
-      return make();
-    };
-  gateway = await startGatewayServer({
-    accountHandlers: {
-      keys: {
-        listKeys: answer(() => ({ keys: Array.from({ length: 100 }, () => key), totalCount: 1000n })),
-        createKey: answer(() => ({ secret, key })),
-        getKey: answer(() => ({ key })),
-        getCurrentKey: answer(() => ({ key })),
-        updateKey: answer(() => ({ key })),
-        deleteKey: answer(() => ({})),
-        rotateKey: answer(() => ({ secret, key })),
-      },
+const gateway = new PlayedGateway((answer) => ({
+  accountHandlers: {
+    keys: {
+      listKeys: answer(() => ({ keys: Array.from({ length: 100 }, () => key), totalCount: 1000n })),
+      createKey: answer(() => ({ secret, key })),
+      getKey: answer(() => ({ key })),
+      getCurrentKey: answer(() => ({ key })),
+      updateKey: answer(() => ({ key })),
+      deleteKey: answer(() => ({})),
+      rotateKey: answer(() => ({ secret, key })),
     },
-  });
-});
+  },
+}));
+const { asked, call } = gateway;
 
 beforeEach(() => {
   key = accountKey();
-  failure = undefined;
-  asked = [];
 });
-
-afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
-
-function call(method: string, path: string, body?: unknown, credential: string = testKeys.management) {
-  return fetch(`${gateway.baseUrl}/api/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${credential}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-  });
-}
-
-async function faultsOf(response: Response): Promise<string[]> {
-  expect(response.status).toBe(400);
-  const body = (await response.json()) as { error: { metadata: { issues: { path: string }[] } } };
-  return body.error.metadata.issues.map(({ path }) => path);
-}
 
 /** The key of the fixture as every answer shows it. */
 const shown = {
@@ -183,7 +149,7 @@ describe("a key", () => {
   });
 
   test("that was deleted after it was let in is refused, not missing", async () => {
-    failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
+    gateway.failure = new DomainError(ErrorReason.RECORD_UNKNOWN, "no such record");
     const response = await call("GET", "/key");
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
     expect(await errorOf(response)).toEqual({ status: 401, reason: "key_unknown" });
@@ -300,7 +266,7 @@ describe("a new key", () => {
   });
 
   test("that the service refuses is reported in the interface's names", async () => {
-    failure = DomainError.invalid(
+    gateway.failure = DomainError.invalid(
       ["limit_nano_usd", "member_id", "rate_limit_per_minute", "scopes.1"].map((path) => ({
         path,
         message: "is wrong",
@@ -317,7 +283,7 @@ describe("a new key", () => {
   test.for(["/keys", `/keys/${hash}/rotate`])(
     "beyond the account's count is a conflict: %s",
     async (path) => {
-      failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "an account has at most 1000 keys");
+      gateway.failure = new DomainError(ErrorReason.COUNT_LIMIT_REACHED, "an account has at most 1000 keys");
       const response = await call("POST", path, { name: "a" });
       expect(await response.clone().json()).toEqual({
         error: { code: 409, message: "Conflict", metadata: { reason: "count_limit_reached" } },
@@ -328,20 +294,20 @@ describe("a new key", () => {
 
   test("leaves nothing of itself in the log", async () => {
     await (await call("POST", "/keys", { name: "a" })).json();
-    failure = new TypeError(secret);
+    gateway.failure = new TypeError(secret);
     expect(await errorOf(await call("POST", "/keys", { name: "a" }))).toEqual({
       status: 500,
       reason: "internal",
     });
-    expect(gateway.logged.length).toBeGreaterThan(0);
-    expect(JSON.stringify(gateway.logged)).not.toContain(secret);
+    expect(gateway.server.logged.length).toBeGreaterThan(0);
+    expect(JSON.stringify(gateway.server.logged)).not.toContain(secret);
   });
 });
 
 test("a limit is kept to the nano-dollar, there and back", async () => {
   await fc.assert(
     fc.asyncProperty(fc.bigInt({ min: 0n, max: 1_000_000n * nanoUsdPerUsd }), async (limitNanoUsd) => {
-      asked = [];
+      asked.length = 0;
       key = accountKey({ limitNanoUsd });
       const limit = usdNumber(limitNanoUsd);
       const answers = [
@@ -410,7 +376,7 @@ describe("a rotation", () => {
   });
 
   test("needs no content type when it has no body, and one when it has", async () => {
-    const url = `${gateway.baseUrl}/api/v1/keys/${hash}/rotate`;
+    const url = `${gateway.server.baseUrl}/api/v1/keys/${hash}/rotate`;
     const headers = { authorization: `Bearer ${testKeys.management}` };
     expect((await fetch(url, { method: "POST", headers })).status).toBe(201);
     expect(await faultsOf(await fetch(url, { method: "POST", headers, body: "{}" }))).toEqual([""]);

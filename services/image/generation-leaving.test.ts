@@ -3,7 +3,7 @@ import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import type { ImagePrice } from "../../providers/catalog/image.ts";
-import { type ImageOutput, ProviderError, type TokenUsage } from "../../providers/contract.ts";
+import { ProviderError, type TokenUsage } from "../../providers/contract.ts";
 import {
   FakePainter,
   type ImageEndpointChanges,
@@ -188,9 +188,7 @@ describe("a caller who leaves once a request was sent whole", () => {
 
   test("takes all images one by one and drops them", async () => {
     const counted = held();
-    const output: (ImageOutput | Promise<unknown>)[] = Array.from({ length: 10 }, () =>
-      image(pngBytes(mebibyte)),
-    );
+    const output = Array.from({ length: 10 }, () => image(pngBytes(mebibyte)));
     const scene = new Scene({ painter: { before: [counted.promise], output }, request: { n: 10 } });
     await waitUntil(() => scene.painter.seen.length === 1);
     await scene.leave();

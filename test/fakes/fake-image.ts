@@ -1,40 +1,32 @@
-import { silentLog } from "../../lib/runtime/log.ts";
 import { Catalog, type ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
-import {
-  type AttemptContext,
-  type ImageAdapter,
-  type ImageAnswer,
-  type ImageCall,
-  type ImageOutput,
-  ProviderError,
-  type TokenUsage,
+import type {
+  AttemptContext,
+  ImageAdapter,
+  ImageAnswer,
+  ImageCall,
+  ImageOutput,
 } from "../../providers/contract.ts";
-import { createProviders, type ProviderSet } from "../../providers/registry.ts";
-import { noResultFetches } from "./no-results.ts";
-
-/** Gives an output, throws, falls silent until it is aborted, or waits for a promise and takes no notice of the abort. */
-export type PainterStep = ImageOutput | Error | "silence" | Promise<unknown>;
+import type { ProviderSet } from "../../providers/registry.ts";
+import {
+  accept,
+  modelsOf,
+  outputsOf,
+  providersOf,
+  reportOf,
+  type Script,
+  type SeenCall as Seen,
+  type Step,
+} from "./scripted-adapter.ts";
 
 /** What a painter does with each call. */
-export interface PainterScript {
-  /** Before it accepts the call. */
-  readonly before?: readonly PainterStep[];
-  readonly output?: readonly PainterStep[];
-  readonly usage?: TokenUsage;
+export interface PainterScript extends Script<ImageOutput> {
+  readonly output?: readonly Step<ImageOutput>[];
   readonly unrecognizedWords?: readonly string[];
-  /** Whether its request is sent whole, which it tells as it begins; true unless given. */
-  readonly sent?: boolean;
 }
 
 /** One call as a painter saw it. */
-export interface SeenCall extends AttemptContext {
-  readonly call: ImageCall;
-  /** How many outputs were asked for and given. */
-  pulled: number;
-  /** Whether its output has ended, in whatever way. */
-  ended: boolean;
-}
+export type SeenCall = Seen<ImageCall>;
 
 /** An image adapter that follows a script and keeps the calls it saw. */
 export class FakePainter implements ImageAdapter {
@@ -46,51 +38,14 @@ export class FakePainter implements ImageAdapter {
   }
 
   async generate(call: ImageCall, context: AttemptContext): Promise<ImageAnswer> {
-    const seen: SeenCall = { ...context, call, pulled: 0, ended: false };
-    this.seen.push(seen);
-    if (this.#script.sent !== false) context.onSent();
-    for (const step of this.#script.before ?? []) await perform(step, context.signal);
-    const { usage, unrecognizedWords = [] } = this.#script;
+    const { output = [], unrecognizedWords = [] } = this.#script;
+    const seen = await accept(this.seen, this.#script, call, context);
     return {
-      output: this.#paint(seen),
-      report: () => (seen.ended ? { tokens: usage } : undefined),
+      output: outputsOf(output, seen),
+      report: () => reportOf(this.#script, seen),
       unrecognizedWords,
     };
   }
-
-  async *#paint(seen: SeenCall): AsyncGenerator<ImageOutput> {
-    try {
-      for (const step of this.#script.output ?? []) {
-        await perform(step, seen.signal);
-        if (!isOutput(step)) continue;
-        seen.pulled += 1;
-        yield step;
-      }
-    } finally {
-      seen.ended = true;
-    }
-  }
-}
-
-function isOutput(step: PainterStep): step is ImageOutput {
-  return typeof step === "object" && "kind" in step && !(step instanceof Error);
-}
-
-async function perform(step: PainterStep, signal: AbortSignal): Promise<void> {
-  if (step instanceof Promise) {
-    await step;
-    return;
-  }
-  if (step instanceof Error) throw step;
-  if (step === "silence") await aborted(signal);
-  if (signal.aborted) throw new ProviderError("network", "the request was ended from this side");
-}
-
-function aborted(signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", resolve, { once: true });
-  });
 }
 
 const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -116,14 +71,7 @@ export function partial(index = 0, length = 16): ImageOutput {
 export function fakeImageProviders(
   painters: Readonly<Record<string, ImageAdapter | undefined>>,
 ): ProviderSet {
-  const manifests = Object.entries(painters).map(([slug, painter]) => ({
-    slug,
-    defaultBaseUrl: `http://${slug}.test`,
-    needsKey: painter === undefined,
-    create: async () => (painter === undefined ? {} : { image: painter }),
-  }));
-  const http = { request: () => Promise.reject(new Error("a fake painter makes no requests")) };
-  return createProviders({ environment: {}, http, results: noResultFetches, log: silentLog, manifests });
+  return providersOf("image", painters);
 }
 
 /** What a test changes about an endpoint. */
@@ -187,17 +135,5 @@ export const anySizes = {
 
 /** A catalogue of these endpoints and the models that they name. */
 export function imageCatalogOf(...endpoints: readonly ImageEndpoint[]): Catalog {
-  const models = new Map(endpoints.map(({ model, permaslug }) => [model, permaslug]));
-  return new Catalog(
-    [...models].map(([id, permaslug]) => ({
-      id,
-      permaslug,
-      name: id.toUpperCase(),
-      description: `Draws as ${id}.`,
-      createdUnixS: 1_900_000_000,
-      medium: "image",
-    })),
-    [],
-    endpoints,
-  );
+  return new Catalog(modelsOf("image", endpoints), [], endpoints);
 }

@@ -1,7 +1,4 @@
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import type { HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { GenerateResponse } from "../../gen/media/image/v1/image_pb.ts";
@@ -17,38 +14,26 @@ import {
   imageText,
   leastImagesBody,
   postImages,
-  rawImagesRequest,
   startImageGateway,
   wholeImage,
 } from "../../test/support/services/gateway-images.ts";
+import { errorOf, type GatewayServerOptions, testKeys } from "../../test/support/services/gateway-server.ts";
 import {
-  errorOf,
-  type ImageHandlers,
-  RawConnection,
-  testKeys,
-} from "../../test/support/services/gateway-server.ts";
-import { waitUntil } from "../../test/support/wait-until.ts";
+  answering,
+  describeMediaAnswers,
+  type Frames,
+  longFrame,
+  requestLine,
+} from "../http/media-answer.suite.ts";
 
 const small = Buffer.from("an image");
 
-/** A handler that yields the frames and then does what the test says. */
-function generating(
-  frames: readonly GenerateResponse[],
-  then: (context: HandlerContext) => Promise<void> = async () => undefined,
-): ImageHandlers {
-  return {
-    async *generate(_request, context) {
-      yield* frames;
-      await then(context);
-    },
-  };
-}
-
-function neverEnding({ signal }: HandlerContext): Promise<void> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(new Error("aborted")));
-  });
-}
+/** A gateway whose image service answers so. */
+const start = (
+  place: (typeof imagePlaces)[number],
+  generate: Frames<GenerateResponse>,
+  settings?: GatewayServerOptions["settings"],
+) => startImageGateway(place, { generate }, settings);
 
 describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
   test("are one JSON object with all of them, their types and the usage", async () => {
@@ -61,7 +46,7 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
       ...wholeImage(1, Buffer.from("<svg/>"), { mediaType: "image/svg+xml", pieceBytes: 1 }),
       imageFinished({ byok: true, costNanoUsd: 12_345n }),
     ];
-    await using both = await startImageGateway(place, generating(frames));
+    await using both = await start(place, answering(frames));
     const response = await postImages(both.gateway);
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -90,7 +75,7 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
       ...images.flatMap((image, index) => wholeImage(index, image, { pieceBytes: index ? 77_777 : 1 << 20 })),
       imageFinished(),
     ];
-    await using both = await startImageGateway(place, generating(frames));
+    await using both = await start(place, answering(frames));
     const { data } = (await (await postImages(both.gateway)).json()) as { data: { b64_json: string }[] };
     const hashOf = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
     expect(data.map(({ b64_json }) => hashOf(Buffer.from(b64_json, "base64")))).toEqual(images.map(hashOf));
@@ -104,7 +89,7 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
       ...wholeImage(0, small),
       imageFinished(),
     ];
-    await using both = await startImageGateway(place, generating(frames));
+    await using both = await start(place, answering(frames));
     const response = await postImages(both.gateway, { ...leastImagesBody, stream: true });
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.json()).toMatchObject({ data: [{ b64_json: small.toString("base64") }] });
@@ -112,16 +97,16 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
 
   test("come buffered from an endpoint that streams, when the flag is not set", async () => {
     const frames = [imageStarted({ streaming: true }), ...wholeImage(0, small), imageFinished()];
-    await using both = await startImageGateway(place, generating(frames));
+    await using both = await start(place, answering(frames));
     expect((await postImages(both.gateway)).headers.get("content-type")).toBe("application/json");
   });
 
   test("may still fail with a status of its own until the first of them", async () => {
     const frames = [imageStarted(), imagePartial(0, small)];
-    const handlers = generating(frames, async () => {
+    const handler = answering(frames, async () => {
       throw new DomainError(ErrorReason.CONTENT_POLICY, "no");
     });
-    await using both = await startImageGateway(place, handlers);
+    await using both = await start(place, handler);
     const response = await postImages(both.gateway);
     expect(response.headers.get("x-generation-id")).toBe("gen-img-1");
     expect(await errorOf(response)).toEqual({ status: 502, reason: "content_policy" });
@@ -142,13 +127,13 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
       false,
     ],
   ] as const)("are cut by %s, and never look whole", async ([, frames, fails]) => {
-    const handlers = generating(frames, async () => {
+    const handler = answering(frames, async () => {
       if (fails) throw new DomainError(ErrorReason.PROVIDER_FAILED, "broke");
     });
-    await using both = await startImageGateway(place, handlers);
+    await using both = await start(place, handler);
     const response = await postImages(both.gateway).catch(() => undefined);
     await expect(response?.text() ?? Promise.reject(new Error("cut"))).rejects.toThrow();
-    const line = await waitUntil(() => both.gateway.logged.find(({ msg }) => msg === "request"));
+    const line = await requestLine(both.gateway);
     expect(line).toMatchObject({ complete: false, reason: fails ? "provider_failed" : "internal" });
   });
 
@@ -159,107 +144,23 @@ describe.for(imagePlaces)("images from a service %s, buffered", (place) => {
     ["an image of no bytes", [imageStarted(), imageStart(0, 0), imageFinished()]],
     ["two starts", [imageStarted(), imageStarted(), ...wholeImage(0, small), imageFinished()]],
   ] as const)("that are %s are a fault of ours", async ([, frames]) => {
-    await using both = await startImageGateway(place, generating(frames));
+    await using both = await start(place, answering(frames));
     expect(await errorOf(await postImages(both.gateway))).toEqual({ status: 500, reason: "internal" });
     expect(both.gateway.logged).toContainEqual(expect.objectContaining({ level: "error" }));
   });
-
-  test("are cancelled at the service when the client leaves", async () => {
-    const state = { waiting: 0, aborted: 0 };
-    const handlers: ImageHandlers = {
-      async *generate({ prompt }, context) {
-        yield imageStarted();
-        if (prompt === "begun") yield* [imageStart(0, 9), imageData(small)];
-        state.waiting += 1;
-        await neverEnding(context).catch(() => {
-          state.aborted += 1;
-        });
-      },
-    };
-    await using both = await startImageGateway(place, handlers);
-    for (const [done, prompt] of ["early", "begun"].entries()) {
-      const client = new RawConnection(both.gateway);
-      client.send(rawImagesRequest({ ...leastImagesBody, prompt }));
-      await waitUntil(
-        () => state.waiting > done && (prompt === "early" || client.received.includes("\r\n\r\n")),
-      );
-      client[Symbol.dispose]();
-      await waitUntil(() => state.aborted > done);
-    }
-    await waitUntil(() => both.gateway.logged.filter(({ reason }) => reason === "cancelled").length === 2);
-    expect(both.gateway.logged).not.toContainEqual(expect.objectContaining({ level: "error" }));
-  });
-
-  test("end at the deadline: 524 while nothing has gone out, a cut connection after that", async () => {
-    const settings = { imageTimeoutMs: 1000 };
-    await using silent = await startImageGateway(place, generating([], neverEnding), settings);
-    expect(await errorOf(await postImages(silent.gateway))).toEqual({ status: 524, reason: "timed_out" });
-    const frames = [imageStarted(), imageStart(0, 9), imageData(small)];
-    await using begun = await startImageGateway(place, generating(frames, neverEnding), settings);
-    await expect(postImages(begun.gateway).then((response) => response.text())).rejects.toThrow();
-  });
 });
 
-describe.for(imagePlaces)("a client that takes nothing of images from a service %s", (place) => {
-  const frameBytes = 1 << 20;
-  const frameCount = 200;
-
-  /** A service with an image of 200 MiB; counts what it was asked for. */
-  function generous() {
-    const state = { produced: 0, aborted: false };
-    const handlers: ImageHandlers = {
-      async *generate(_request, context) {
-        context.signal.addEventListener("abort", () => {
-          state.aborted = true;
-        });
-        yield imageStarted();
-        yield imageStart(0, frameBytes * frameCount);
-        const frame = new Uint8Array(frameBytes);
-        for (; state.produced < frameCount; state.produced++) yield imageData(frame);
-        yield imageFinished();
-      },
-    };
-    return { state, handlers };
-  }
-
-  async function pausedClient(port: number): Promise<IncomingMessage> {
-    const headers = { authorization: `Bearer ${testKeys.images}`, "content-type": "application/json" };
-    const sent = httpRequest({ port, host: "127.0.0.1", path: imagesPath, method: "POST", headers });
-    sent.on("error", () => undefined);
-    sent.end(JSON.stringify(leastImagesBody));
-    const [response] = (await once(sent, "response")) as [IncomingMessage];
-    response.on("error", () => undefined);
-    return response;
-  }
-
-  test("makes the service wait, and gets all of it once it reads on", async () => {
-    const { state, handlers } = generous();
-    await using both = await startImageGateway(place, handlers);
-    const response = await pausedClient(both.gateway.port);
-    let before = -1;
-    await waitUntil(
-      () => {
-        const settled = state.produced === before;
-        before = state.produced;
-        return settled && before > 0;
-      },
-      { intervalMs: 200 },
-    );
-    expect(state.produced).toBeLessThan(50);
-    let bytes = 0;
-    for await (const part of response) bytes += (part as Buffer).byteLength;
-    expect(bytes).toBeGreaterThan((frameBytes * frameCount * 4) / 3);
-    expect(response.complete).toBe(true);
-  });
-
-  test("is cut after its time, and the service hears of it", async () => {
-    const { state, handlers } = generous();
-    await using both = await startImageGateway(place, handlers, { clientStallTimeoutMs: 100 });
-    const response = await pausedClient(both.gateway.port);
-    await waitUntil(() => state.aborted);
-    expect(state.produced).toBeLessThan(frameCount);
-    response.resume();
-    await waitUntil(() => response.destroyed);
-    expect(response.complete).toBe(false);
-  });
+describeMediaAnswers({
+  places: imagePlaces,
+  request: { path: imagesPath, key: testKeys.images, body: leastImagesBody },
+  start,
+  timeoutSetting: "imageTimeoutMs",
+  started: imageStarted(),
+  begun: [imageStart(0, 9), imageData(small)],
+  long: {
+    before: [imageStart(0, longFrame.bytes * longFrame.count)],
+    frame: imageData(new Uint8Array(longFrame.bytes)),
+    after: [imageFinished()],
+  },
+  expectWhole: (bytes) => expect(bytes).toBeGreaterThan((longFrame.bytes * longFrame.count * 4) / 3),
 });

@@ -20,6 +20,7 @@ import {
 } from "../../test/support/services/gateway-images.ts";
 import { errorOf, type ImageHandlers, RawConnection } from "../../test/support/services/gateway-server.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { requestLine } from "../http/media-answer.suite.ts";
 
 const streaming = { ...leastImagesBody, stream: true };
 const started = imageStarted({ streaming: true });
@@ -184,7 +185,7 @@ describe.for(imagePlaces)("the headers of events from a service %s", (place) => 
       },
     ]);
     expect(isDone).toBe(true);
-    const line = await waitUntil(() => both.gateway.logged.find(({ msg }) => msg === "request"));
+    const line = await requestLine(both.gateway);
     expect(line).toMatchObject({ status: 200, complete: true, reason: "provider_failed" });
   });
 });
@@ -225,7 +226,7 @@ describe.for(imagePlaces)("a failure in a stream of events from a service %s", (
     expect(client.received).toContain(smallText);
     expect(client.received).not.toContain("[DONE]");
     expect(client.received).not.toMatch(/\r\n0\r\n/);
-    const line = await waitUntil(() => both.gateway.logged.find(({ msg }) => msg === "request"));
+    const line = await requestLine(both.gateway);
     expect(line).toMatchObject({ status: 200, complete: false, reason: "provider_failed" });
   });
 
@@ -255,7 +256,7 @@ test.for(imagePlaces)("a client that leaves a stream cancels the work of a servi
   await waitUntil(() => client.received.includes("partial_image"));
   client[Symbol.dispose]();
   await waitUntil(() => state.aborted);
-  const line = await waitUntil(() => both.gateway.logged.find(({ msg }) => msg === "request"));
+  const line = await requestLine(both.gateway);
   expect(line).toMatchObject({ complete: false, reason: "cancelled" });
 });
 
@@ -310,7 +311,7 @@ describe.for(["previews", "an image"] as const)("a client that takes nothing of 
     client.send(rawImagesRequest(streaming));
     await waitUntil(() => state.aborted);
     expect(state.produced).toBeLessThan(50);
-    const line = await waitUntil(() => both.gateway.logged.find(({ msg }) => msg === "request"));
+    const line = await requestLine(both.gateway);
     expect(line).toMatchObject({ complete: false, reason: "timed_out" });
   });
 });

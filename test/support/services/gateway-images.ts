@@ -16,6 +16,9 @@ import {
   type GatewayServerOptions,
   type ImageHandlers,
   imageRoutes,
+  type PostOptions,
+  post,
+  rawRequest,
   startGatewayServer,
   testKeys,
 } from "./gateway-server.ts";
@@ -79,31 +82,18 @@ export async function startImageGateway(
   return { gateway, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** An image request with a good key; a string or bytes go out as they are. */
+/** An image request with a good key. */
 export function postImages(
-  { baseUrl }: Pick<GatewayServer, "baseUrl">,
+  gateway: Pick<GatewayServer, "baseUrl">,
   body: unknown = leastImagesBody,
-  { headers = {}, ...rest }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+  options?: PostOptions,
 ): Promise<Response> {
-  return fetch(baseUrl + imagesPath, {
-    method: "POST",
-    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-    headers: { authorization: `Bearer ${testKeys.images}`, "content-type": "application/json", ...headers },
-    ...rest,
-  });
+  return post(gateway, { path: imagesPath, key: testKeys.images, body }, options);
 }
 
 /** The text of an image request with a good key, for a raw connection. */
 export function rawImagesRequest(body: unknown = leastImagesBody): string {
-  const text = JSON.stringify(body);
-  const head = [
-    `POST ${imagesPath} HTTP/1.1`,
-    "Host: media.test",
-    `Authorization: Bearer ${testKeys.images}`,
-    "Content-Type: application/json",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-  ];
-  return `${head.join("\r\n")}\r\n\r\n${text}`;
+  return rawRequest({ path: imagesPath, key: testKeys.images, body });
 }
 
 /** The first frame of an answer. */

@@ -151,21 +151,59 @@ export function imageRoutes(handlers: ImageHandlers = {}) {
     router.service(ImageService, handlers, { interceptors: [serverInterceptor(silentLog)] });
 }
 
+/** A request as JSON; a string or bytes go out as they are. */
+export interface SentRequest {
+  readonly path: string;
+  readonly key: string;
+  readonly body: unknown;
+}
+
+/** What a request brings besides. */
+export interface PostOptions {
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** Sends a request. */
+export function post(
+  { baseUrl }: Pick<GatewayServer, "baseUrl">,
+  { path, key, body }: SentRequest,
+  { headers = {}, ...rest }: PostOptions = {},
+): Promise<Response> {
+  return fetch(baseUrl + path, {
+    method: "POST",
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    ...rest,
+  });
+}
+
+/** The text of a request, for a raw connection. */
+export function rawRequest({ path, key, body }: SentRequest): string {
+  const text = JSON.stringify(body);
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    "Host: media.test",
+    `Authorization: Bearer ${key}`,
+    "Content-Type: application/json",
+    `Content-Length: ${Buffer.byteLength(text)}`,
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${text}`;
+}
+
 /** The path of the speech operation. */
 export const speechPath = "/api/v1/audio/speech";
 
-/** A speech request with a good key; a string or bytes go out as they are. */
+/** The shortest body that is a request. */
+export const leastSpeechBody = { input: "Hello.", model: "acme/one" };
+
+/** A speech request with a good key. */
 export function postSpeech(
-  { baseUrl }: Pick<GatewayServer, "baseUrl">,
-  body: unknown = { input: "Hello.", model: "acme/one" },
-  { headers = {}, ...rest }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+  gateway: Pick<GatewayServer, "baseUrl">,
+  body: unknown = leastSpeechBody,
+  options?: PostOptions,
 ): Promise<Response> {
-  return fetch(baseUrl + speechPath, {
-    method: "POST",
-    body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-    headers: { authorization: `Bearer ${testKeys.speech}`, "content-type": "application/json", ...headers },
-    ...rest,
-  });
+  return post(gateway, { path: speechPath, key: testKeys.speech, body }, options);
 }
 
 /** An error's status and reason, once its body is checked to have the shape that every error has. */

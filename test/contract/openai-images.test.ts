@@ -1,9 +1,10 @@
-import OpenAI, { APIError, toFile } from "openai";
+import OpenAI, { toFile } from "openai";
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
 import { readForm } from "../upstreams/openai-image-request.ts";
+import { openAiFailure } from "./openai-failure.ts";
 
 const remote = { model: "openai/gpt-image-1.5", prompt: "A lighthouse." } as const;
 const local = { model: "local/painter", prompt: "A lighthouse." } as const;
@@ -33,15 +34,6 @@ async function eventsOf<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const events: T[] = [];
   for await (const event of stream) events.push(event);
   return events;
-}
-
-async function failureOf(call: PromiseLike<unknown>): Promise<APIError> {
-  const outcome = await Promise.resolve(call).then(
-    () => new Error("no error"),
-    (thrown: unknown) => thrown,
-  );
-  if (outcome instanceof APIError) return outcome;
-  throw outcome;
 }
 
 describe("OpenAI's client generates", () => {
@@ -200,7 +192,7 @@ describe("OpenAI's client edits", () => {
     const image = await toFile(png, "one.png");
     const answer = await client.images.edit({ ...local, image });
     expect(bytesOf(answer.data?.[0]).length).toBeGreaterThan(1000);
-    const refused = await failureOf(client.images.edit({ ...local, image, mask: image }));
+    const refused = await openAiFailure(client.images.edit({ ...local, image, mask: image }));
     expect(refused).toMatchObject({
       status: 400,
       error: {
@@ -229,7 +221,7 @@ describe("OpenAI's client is told", () => {
     ["how many previews there are", { stream: true, partial_images: 4 }, "partial_images", "3"],
   ] as const)("%s", async ([, change, path, words]) => {
     const request = { ...remote, ...change } as OpenAI.ImageGenerateParamsNonStreaming;
-    const error = await failureOf(client.images.generate(request));
+    const error = await openAiFailure(client.images.generate(request));
     expect(error).toBeInstanceOf(OpenAI.BadRequestError);
     expect(error.error).toMatchObject({
       metadata: { issues: [{ path, message: expect.stringContaining(words) }] },
@@ -237,20 +229,20 @@ describe("OpenAI's client is told", () => {
   });
 
   test("what went wrong before and in a stream, with no type or param to trip over", async () => {
-    const before = await failureOf(
+    const before = await openAiFailure(
       client.images.generate({ ...remote, prompt: "[[status=400 code=moderation_blocked]]", stream: true }),
     );
     expect(before.message).toBe("502 Provider returned error");
     expect(before).toMatchObject({ status: 502, code: 502, type: undefined, param: undefined });
     upstream.next({ kind: "image", partials: 1, errorAtEvent: 1 });
     const stream = await client.images.generate({ ...remote, stream: true, partial_images: 1 });
-    const amid = await failureOf(eventsOf(stream));
+    const amid = await openAiFailure(eventsOf(stream));
     expect(amid.error).toMatchObject({ code: 502, message: "Provider returned error" });
   });
 
   test("which of its files is no image", async () => {
     const image = [await toFile(png, "one.png"), await toFile(Buffer.from("<html>"), "two.png")];
-    const error = await failureOf(client.images.edit({ ...remote, image }));
+    const error = await openAiFailure(client.images.edit({ ...remote, image }));
     expect(error.error).toMatchObject({
       metadata: {
         reason: "reference_refused",
@@ -258,7 +250,9 @@ describe("OpenAI's client is told", () => {
       },
     });
     const mask = await toFile(await picture(32, 32).webp().toBuffer(), "mask.png");
-    const masked = await failureOf(client.images.edit({ ...remote, image: await toFile(png, "a"), mask }));
+    const masked = await openAiFailure(
+      client.images.edit({ ...remote, image: await toFile(png, "a"), mask }),
+    );
     expect(masked.error).toMatchObject({ metadata: { issues: [{ path: "mask" }] } });
   });
 
@@ -270,7 +264,7 @@ describe("OpenAI's client is told", () => {
     expect(await client.models.retrieve("openai/gpt-image-1.5")).toEqual(listed);
     expect(await client.get("/models/openai/gpt-image-1.5")).toEqual(listed);
     expect(await client.models.retrieve("local/flite")).toMatchObject({ id: "local/flite", object: "model" });
-    expect(await failureOf(client.models.retrieve("openai/none"))).toBeInstanceOf(OpenAI.NotFoundError);
-    expect(await failureOf(client.models.retrieve("none"))).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(await openAiFailure(client.models.retrieve("openai/none"))).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(await openAiFailure(client.models.retrieve("none"))).toBeInstanceOf(OpenAI.NotFoundError);
   });
 });

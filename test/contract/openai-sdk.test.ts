@@ -1,4 +1,4 @@
-import OpenAI, { APIError, APIUserAbortError } from "openai";
+import OpenAI, { APIUserAbortError } from "openai";
 import { beforeAll, describe, expect, test } from "vitest";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
@@ -6,6 +6,7 @@ import { openSharedStandalone, type SharedStandalone } from "../support/processe
 import { bytesOf } from "../support/processes/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import type { OpenAiUpstream } from "../upstreams/openai.ts";
+import { openAiFailure } from "./openai-failure.ts";
 
 const local = { model: "local/flite", voice: "slt", input: "Hello." } as const;
 const remote = { model: "openai/tts-1", voice: "alloy", input: "Hello." } as const;
@@ -22,15 +23,6 @@ beforeAll(async () => {
 
 function clientWith(apiKey: string, maxRetries = 0): OpenAI {
   return new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/api/v1`, maxRetries });
-}
-
-async function failureOf(call: PromiseLike<unknown>): Promise<APIError> {
-  const outcome = await Promise.resolve(call).then(
-    () => new Error("no error"),
-    (thrown: unknown) => thrown,
-  );
-  if (outcome instanceof APIError) return outcome;
-  throw outcome;
 }
 
 describe("OpenAI's client at the gateway", () => {
@@ -84,19 +76,19 @@ describe("OpenAI's client at the gateway", () => {
     ["500", { input: "[[status=500]]" }, OpenAI.InternalServerError, 502, "provider_failed"],
   ] as const)("throws its own errors: %s", async ([, change, type, status, reason]) => {
     const request = { ...remote, ...change } as OpenAI.Audio.SpeechCreateParams;
-    const error = await failureOf(client.audio.speech.create(request));
+    const error = await openAiFailure(client.audio.speech.create(request));
     expect(error).toBeInstanceOf(type);
     expect(error).toMatchObject({ status, code: status, error: { code: status, metadata: { reason } } });
     expect(error.message).toMatch(new RegExp(`^${status} \\w`));
   });
 
   test("throws its own errors: keys and routes", async () => {
-    const stranger = await failureOf(clientWith(generateApiKey()).audio.speech.create(local));
+    const stranger = await openAiFailure(clientWith(generateApiKey()).audio.speech.create(local));
     expect(stranger).toBeInstanceOf(OpenAI.AuthenticationError);
     expect(stranger.message).toBe("401 Missing Authentication header");
-    const manager = await failureOf(clientWith(stack.managementKey).audio.speech.create(local));
+    const manager = await openAiFailure(clientWith(stack.managementKey).audio.speech.create(local));
     expect(manager).toBeInstanceOf(OpenAI.AuthenticationError);
-    const elsewhere = await failureOf(client.get("/no/such/route"));
+    const elsewhere = await openAiFailure(client.get("/no/such/route"));
     expect(elsewhere).toBeInstanceOf(OpenAI.NotFoundError);
     expect(elsewhere.requestID).toMatch(/^req-/);
   });
@@ -120,7 +112,7 @@ describe("OpenAI's client at the gateway", () => {
     upstream.next({ kind: "audio", beforeHeaders: () => gate.promise, stallAfterBytes: 8192 });
     const request = upstream.received(upstream.requests.length + 1);
     const leaving = new AbortController();
-    const call = failureOf(client.audio.speech.create(remote, { signal: leaving.signal }));
+    const call = openAiFailure(client.audio.speech.create(remote, { signal: leaving.signal }));
     const { ended } = await request;
     leaving.abort();
     expect(await call).toBeInstanceOf(APIUserAbortError);

@@ -1,27 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { createIdentityInterceptor } from "../../lib/identity/identity-interceptor.ts";
-import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
-import { openServiceKeySet } from "../../lib/identity/service-key-set.ts";
-import { createTokenVerifier } from "../../lib/identity/service-token.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
-import type { RequestLimiter } from "../../lib/rate-limit/limiter.ts";
 import { openRequestLimiter, rateLimitSpec } from "../../lib/rate-limit/open-request-limiter.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
-import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
-import { type RpcServer, startRpcServer } from "../../lib/rpc/server.ts";
 import { readConfig } from "../../lib/runtime/config.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../support/processes/child.ts";
+import { type GatewayPair, startGatewayPair } from "../support/processes/gateway-pair.ts";
 import {
   type RedisServer,
   redisIsInstalled,
@@ -42,76 +29,30 @@ beforeEach(() => {
   most = 0;
 });
 
-/** Two gateways that are processes of their own, and the speech service in this one. */
-interface Flow extends AsyncDisposable {
-  readonly baseUrls: readonly string[];
-  readonly limiter: RequestLimiter;
-}
-
-async function startFlow(redis: RedisServer | undefined): Promise<Flow> {
-  const folder = await mkdtemp(join(tmpdir(), "in-flight-"));
-  const files = await ensureKeyFiles(folder);
+/** Two gateways, and a speech service that counts as they do. */
+async function startFlow(redis: RedisServer | undefined): Promise<GatewayPair> {
+  await using stack = new AsyncDisposableStack();
   const limits = { RATE_LIMIT_PER_MINUTE: 1_000_000, MAX_INFLIGHT_PER_KEY: maxInFlight };
   const config = { ...readConfig(rateLimitSpec, {}), ...limits, REDIS_URL: redis?.url };
   const limiter = await openRequestLimiter(config, silentLog);
-  const keys = await openServiceKeySet({ path: files.jwksFile, log: silentLog });
-  const services = await startServices(limiter, createTokenVerifier(keys));
-  const url = `http://127.0.0.1:${services.port}`;
-  const env = {
-    HOST: "127.0.0.1",
-    PORT: "0",
-    ACCOUNT_URL: url,
-    SPEECH_URL: url,
-    SERVICE_KEY_FILE: files.keyFile("gateway"),
-    DRAIN_DELAY_MS: "0",
-    METRICS_PORT: "off",
-    RATE_LIMIT_PER_MINUTE: `${limits.RATE_LIMIT_PER_MINUTE}`,
-    MAX_INFLIGHT_PER_KEY: `${maxInFlight}`,
-    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
-  };
-  const gateways: Child[] = [1, 2].map(() => startChild("gateway/main.ts", { env }));
-  const ports = await Promise.all(gateways.map((gateway) => gateway.listeningPort("rest")));
-  return {
-    baseUrls: ports.map((port) => `http://127.0.0.1:${port}`),
-    limiter,
-    async [Symbol.asyncDispose]() {
-      for (const gateway of gateways) await gateway.kill();
-      await services.drain({ delayMs: 0, timeoutMs: 0 });
-      await limiter.close();
-      await rm(folder, { recursive: true });
-    },
-  };
-}
-
-function startServices(
-  limiter: RequestLimiter,
-  verifyToken: ReturnType<typeof createTokenVerifier>,
-): Promise<RpcServer> {
-  const inference = { accountId: "a", keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] };
+  stack.defer(() => limiter.close());
   const authenticateKey = () => Promise.reject(new Error("nobody calls directly"));
-  const interceptors = [
-    serverInterceptor(silentLog),
-    createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken }),
-    createLimitInterceptor({ limiter, methods: [SpeechService.method.synthesize] }),
-  ];
-  return startRpcServer({
-    host: "127.0.0.1",
-    port: 0,
-    services: [AccountInternalService, SpeechService],
-    readiness: async () => [],
-    log: silentLog,
-    routes(router) {
-      const authenticate = ({ keyHash }: { keyHash: string }) => ({
-        principal: create(PrincipalSchema, { ...inference, keyHash, rateBucket: keyHash }),
-      });
-      router.service(
-        AccountInternalService,
-        { authenticate },
-        { interceptors: [serverInterceptor(silentLog)] },
-      );
-      router.service(SpeechService, { synthesize }, { interceptors });
-    },
-  });
+  const pair = stack.use(
+    await startGatewayPair({
+      synthesize,
+      interceptors: (verifyToken) => [
+        createIdentityInterceptor({ audience: "speech", authenticateKey, verifyToken }),
+        createLimitInterceptor({ limiter, methods: [SpeechService.method.synthesize] }),
+      ],
+      env: {
+        RATE_LIMIT_PER_MINUTE: `${limits.RATE_LIMIT_PER_MINUTE}`,
+        MAX_INFLIGHT_PER_KEY: `${maxInFlight}`,
+        ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+      },
+    }),
+  );
+  const kept = stack.move();
+  return { ...pair, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** Speaks for ever; what it began goes on when its caller is gone, and nothing begins for one who is gone by then. */
@@ -143,7 +84,7 @@ async function startAndLeave(baseUrl: string, key: string): Promise<number> {
   return status;
 }
 
-async function startAndLeaveOften(flow: Flow): Promise<void> {
+async function startAndLeaveOften(flow: GatewayPair): Promise<void> {
   const key = generateApiKey();
   const statuses: number[] = [];
   const client = async (client: number) => {
@@ -182,7 +123,7 @@ describe("those who start and leave have no more upstream than they may have in 
 
 describe("gateway and service together", () => {
   let redis: RedisServer;
-  let flow: Flow;
+  let flow: GatewayPair;
 
   beforeAll(async () => {
     if (!redisIsInstalled()) return;

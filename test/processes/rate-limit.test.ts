@@ -1,18 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
-import { KeyKind, KeyScope } from "../../gen/media/account/v1/key_pb.ts";
-import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
-import { ensureKeyFiles } from "../../lib/identity/key-files.ts";
-import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
-import { type RpcServer, startRpcServer } from "../../lib/rpc/server.ts";
-import { silentLog } from "../../lib/runtime/log.ts";
-import { type Child, startChild } from "../support/processes/child.ts";
+import type { Child } from "../support/processes/child.ts";
+import { type GatewayPair, startGatewayPair } from "../support/processes/gateway-pair.ts";
 import {
   type RedisServer,
   redisIsInstalled,
@@ -25,36 +14,23 @@ import { waitUntil } from "../support/wait-until.ts";
 const perMinute = 20;
 const maxInFlight = 4;
 
-let folder: string;
-let services: RpcServer;
 let redis: RedisServer;
-/** Two gateways that share a Redis, as an operator would run them. */
-let gateways: Child[] = [];
-let baseUrls: string[] = [];
+/** They share a Redis, as an operator would run them. */
+let pair: GatewayPair;
 /** The end of every answer waits for it. */
 let gate: Promise<void> | undefined;
 
 beforeAll(async () => {
   if (!redisIsInstalled()) return;
-  folder = await mkdtemp(join(tmpdir(), "rate-limit-"));
-  const files = await ensureKeyFiles(folder);
   redis = await startRedis();
-  services = await startServices();
-  const url = `http://127.0.0.1:${services.port}`;
-  const env = {
-    HOST: "127.0.0.1",
-    PORT: "0",
-    ACCOUNT_URL: url,
-    SPEECH_URL: url,
-    SERVICE_KEY_FILE: files.keyFile("gateway"),
-    DRAIN_DELAY_MS: "0",
-    REDIS_URL: redis.url,
-    RATE_LIMIT_PER_MINUTE: `${perMinute}`,
-    MAX_INFLIGHT_PER_KEY: `${maxInFlight}`,
-  };
-  gateways = [startChild("gateway/main.ts", { env }), startChild("gateway/main.ts", { env })];
-  const ports = await Promise.all(gateways.map((gateway) => gateway.listeningPort("rest")));
-  baseUrls = ports.map((port) => `http://127.0.0.1:${port}`);
+  pair = await startGatewayPair({
+    synthesize,
+    env: {
+      REDIS_URL: redis.url,
+      RATE_LIMIT_PER_MINUTE: `${perMinute}`,
+      MAX_INFLIGHT_PER_KEY: `${maxInFlight}`,
+    },
+  });
 });
 
 beforeEach((context) => {
@@ -63,32 +39,9 @@ beforeEach((context) => {
 });
 
 afterAll(async () => {
-  if (!redisIsInstalled()) return;
-  for (const gateway of gateways) await gateway.kill();
-  await services?.drain({ delayMs: 0, timeoutMs: 0 });
+  await pair?.[Symbol.asyncDispose]();
   await redis?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
 });
-
-/** Account and speech, as far as the gateways need them; every key is a good one with a bucket of its own. */
-function startServices(): Promise<RpcServer> {
-  const inference = { accountId: "a", keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH] };
-  return startRpcServer({
-    host: "127.0.0.1",
-    port: 0,
-    services: [AccountInternalService, SpeechService],
-    readiness: async () => [],
-    log: silentLog,
-    routes(router) {
-      const interceptors = [serverInterceptor(silentLog)];
-      const authenticate = ({ keyHash }: { keyHash: string }) => ({
-        principal: create(PrincipalSchema, { ...inference, keyHash, rateBucket: keyHash }),
-      });
-      router.service(AccountInternalService, { authenticate }, { interceptors });
-      router.service(SpeechService, { synthesize }, { interceptors });
-    },
-  });
-}
 
 async function* synthesize() {
   yield startedFrame();
@@ -99,7 +52,7 @@ async function* synthesize() {
 
 /** Asks the gateways by turns. */
 function ask(key: string, turn: number): Promise<Response> {
-  const baseUrl = baseUrls[turn % baseUrls.length] ?? "";
+  const baseUrl = pair.baseUrls[turn % 2] ?? "";
   return postSpeech({ baseUrl }, undefined, { headers: { authorization: `Bearer ${key}` } });
 }
 
@@ -132,10 +85,10 @@ function linesAbout(gateway: Child | undefined): readonly string[] {
  */
 async function whileRedisIsThere<T>(run: () => Promise<T>): Promise<T> {
   for (;;) {
-    await waitUntil(() => gateways.every((gateway) => linesAbout(gateway).length % 2 === 0));
-    const before = gateways.flatMap(linesAbout).length;
+    await waitUntil(() => pair.gateways.every((gateway) => linesAbout(gateway).length % 2 === 0));
+    const before = pair.gateways.flatMap(linesAbout).length;
     const result = await run();
-    if (gateways.flatMap(linesAbout).length === before) return result;
+    if (pair.gateways.flatMap(linesAbout).length === before) return result;
   }
 }
 
@@ -160,11 +113,13 @@ describe("two gateways with one Redis", () => {
   });
 
   test("go on when it dies, each with limits of its own, and share it again when it is back", async () => {
-    const before = await whileRedisIsThere(async () => gateways.map((gateway) => linesAbout(gateway).length));
+    const before = await whileRedisIsThere(async () =>
+      pair.gateways.map((gateway) => linesAbout(gateway).length),
+    );
     await redis.kill();
     const counts = await countStatuses(generateApiKey(), 60);
     expect(counts).toEqual({ 200: 2 * perMinute, 429: 60 - 2 * perMinute });
-    const missed = gateways.map((gateway) => linesAbout(gateway).length);
+    const missed = pair.gateways.map((gateway) => linesAbout(gateway).length);
     expect(missed).toEqual(before.map((count) => count + 1));
     await redis.restart();
     const again = await whileRedisIsThere(() => countStatuses(generateApiKey(), 60));

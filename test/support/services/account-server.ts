@@ -2,10 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client, Interceptor, Transport } from "@connectrpc/connect";
+import type { Client, Interceptor } from "@connectrpc/connect";
 import { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { connectDatabase } from "../../../lib/database/connect.ts";
 import { migrateToLatest } from "../../../lib/database/migrate.ts";
+import { connectAccount } from "../../../lib/identity/account-client.ts";
+import { createKeyAuthenticator, lookUpOverRpc } from "../../../lib/identity/authenticate.ts";
 import type { Audience, Issuer } from "../../../lib/identity/issuer.ts";
 import { ensureKeyFiles, type KeyFiles } from "../../../lib/identity/key-files.ts";
 import { readServiceKey } from "../../../lib/identity/service-key.ts";
@@ -70,8 +72,7 @@ export async function startTestAccountServer(
   const { services, routes, readiness } = account;
   const server = await startRpcServer({ host: "127.0.0.1", port: 0, services, routes, readiness, log });
   const url = `http://127.0.0.1:${server.port}`;
-  const client: TestAccountServer["client"] = (service, authorization) =>
-    createRpcClient(service, authorizedTransport(url, authorization));
+  const client = clientsOf(url);
   const tokenOf: TestAccountServer["tokenOf"] = async (issuer, audience = "account") => {
     const key = await readServiceKey(keyFiles.keyFile(issuer), issuer);
     return `Bearer ${await createTokenSigner(key, issuer === "operator" ? "ada" : "").sign(audience)}`;
@@ -94,10 +95,21 @@ export async function startTestAccountServer(
   };
 }
 
-function authorizedTransport(baseUrl: string, authorization: string | undefined): Transport {
-  const authorize: Interceptor = (next) => (request) => {
-    if (authorization !== undefined) request.header.set("authorization", authorization);
-    return next(request);
+/** How a service learns who calls it, as a process of its own does. */
+export async function identityOf({ keyFiles, url }: TestAccountServer, issuer: Issuer, log: Log) {
+  const config = { ACCOUNT_URL: url, SERVICE_KEY_FILE: keyFiles.keyFile(issuer) };
+  const lookUp = lookUpOverRpc(await connectAccount(config, issuer));
+  const keys = await openServiceKeySet({ path: keyFiles.jwksFile, log });
+  return { authenticateKey: createKeyAuthenticator({ lookUp }), verifyToken: createTokenVerifier(keys) };
+}
+
+/** Clients of services at a port that send an Authorization header, if one is given. */
+export function clientsOf(baseUrl: string): TestAccountServer["client"] {
+  return (service, authorization) => {
+    const authorize: Interceptor = (next) => (request) => {
+      if (authorization !== undefined) request.header.set("authorization", authorization);
+      return next(request);
+    };
+    return createRpcClient(service, createRemoteTransport({ baseUrl, interceptors: [authorize] }));
   };
-  return createRemoteTransport({ baseUrl, interceptors: [authorize] });
 }

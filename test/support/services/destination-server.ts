@@ -1,16 +1,9 @@
 import type { LookupFunction } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
-import { createKeyAuthenticator, lookUpOverRpc } from "../../../lib/identity/authenticate.ts";
-import { readServiceKey } from "../../../lib/identity/service-key.ts";
-import { openServiceKeySet } from "../../../lib/identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier } from "../../../lib/identity/service-token.ts";
-import { createTokenInterceptor } from "../../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../../lib/rpc/client.ts";
 import { startRpcServer } from "../../../lib/rpc/server.ts";
 import type { Cidr } from "../../../lib/runtime/config.ts";
 import { type Log, silentLog } from "../../../lib/runtime/log.ts";
@@ -23,7 +16,7 @@ import {
 import type { DestinationTypes } from "../../../services/destination/settings/settings-keeper.ts";
 import type { DestinationDatabase } from "../../../services/destination/store.ts";
 import { awayBus } from "../../fakes/away-bus.ts";
-import { startTestAccountServer, type TestAccountServer } from "./account-server.ts";
+import { clientsOf, identityOf, startTestAccountServer, type TestAccountServer } from "./account-server.ts";
 import { createTestDestinationDatabase } from "./destination-database.ts";
 import { loopback, quickLimits, testSealer } from "./destination-replica.ts";
 import { plainTypes } from "./destination-type.ts";
@@ -79,7 +72,7 @@ export async function startTestDestinationServer(
     receivers,
     retentionDays,
     limits: { ...quickLimits, ...options.limits },
-    ...(await identityOf(account, log)),
+    ...(await identityOf(account, "destination", log)),
   });
   const { services, routes, readiness } = destination;
   const server = await startRpcServer({
@@ -98,7 +91,7 @@ export async function startTestDestinationServer(
     database,
     databaseUrl,
     newAccount: () => newAccount(account),
-    client: (service, authorization) => createRpcClient(service, authorizedTransport(url, authorization)),
+    client: clientsOf(url),
     async close() {
       await server.drain({ delayMs: 0, timeoutMs: 1000 });
       await destination.stop();
@@ -107,28 +100,6 @@ export async function startTestDestinationServer(
       await account.close();
     },
   };
-}
-
-/** How the service learns who calls it, as a process of its own does. */
-async function identityOf({ keyFiles, url }: TestAccountServer, log: Log) {
-  const keys = await openServiceKeySet({ path: keyFiles.jwksFile, log });
-  const signer = createTokenSigner(await readServiceKey(keyFiles.keyFile("destination"), "destination"));
-  const interceptors = [createTokenInterceptor({ signer, audience: "account" })];
-  const transport = createRemoteTransport({ baseUrl: url, interceptors });
-  const lookUp = lookUpOverRpc(createRpcClient(AccountInternalService, transport));
-  return { authenticateKey: createKeyAuthenticator({ lookUp }), verifyToken: createTokenVerifier(keys) };
-}
-
-function authorizedTransport(baseUrl: string, authorization: string | undefined) {
-  return createRemoteTransport({
-    baseUrl,
-    interceptors: [
-      (next) => (request) => {
-        if (authorization !== undefined) request.header.set("authorization", authorization);
-        return next(request);
-      },
-    ],
-  });
 }
 
 async function newAccount(server: TestAccountServer): Promise<TestDestinationAccount> {

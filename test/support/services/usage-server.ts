@@ -1,18 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
 import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
 import { UsageAdminService } from "../../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { hashApiKey } from "../../../lib/identity/api-key.ts";
-import { createKeyAuthenticator, lookUpOverRpc } from "../../../lib/identity/authenticate.ts";
-import { readServiceKey } from "../../../lib/identity/service-key.ts";
-import { openServiceKeySet } from "../../../lib/identity/service-key-set.ts";
-import { createTokenSigner, createTokenVerifier } from "../../../lib/identity/service-token.ts";
-import { createTokenInterceptor } from "../../../lib/identity/token-interceptor.ts";
-import { createRemoteTransport, createRpcClient } from "../../../lib/rpc/client.ts";
 import { startRpcServer } from "../../../lib/rpc/server.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
 import { type Log, silentLog } from "../../../lib/runtime/log.ts";
@@ -20,7 +13,7 @@ import { recordEvents } from "../../../services/usage/record.ts";
 import type { UsageDatabase } from "../../../services/usage/store.ts";
 import { createUsageService, type RunnableUsageService } from "../../../services/usage/usage-service.ts";
 import { awayBus } from "../../fakes/away-bus.ts";
-import { startTestAccountServer, type TestAccountServer } from "./account-server.ts";
+import { clientsOf, identityOf, startTestAccountServer, type TestAccountServer } from "./account-server.ts";
 import { createTestUsageDatabase } from "./usage-database.ts";
 
 /** An account with keys to call with. */
@@ -65,27 +58,18 @@ export async function startTestUsageServer(options: TestUsageOptions = {}): Prom
   const { log = silentLog, clock = systemClock, bus = awayBus, retentionDays = 400 } = options;
   const account = await startTestAccountServer(log);
   const { database, url: databaseUrl, close: closeDatabase } = await createTestUsageDatabase(log);
-  const keys = await openServiceKeySet({ path: account.keyFiles.jwksFile, log });
-  const signer = createTokenSigner(await readServiceKey(account.keyFiles.keyFile("usage"), "usage"));
-  const interceptors = [createTokenInterceptor({ signer, audience: "account" })];
-  const transport = createRemoteTransport({ baseUrl: account.url, interceptors });
-  const lookUp = lookUpOverRpc(createRpcClient(AccountInternalService, transport));
-  const authenticateKey = createKeyAuthenticator({ lookUp });
-  const verifyToken = createTokenVerifier(keys);
   const usage = createUsageService({
     database,
     log,
     clock,
     bus,
     retentionDays,
-    authenticateKey,
-    verifyToken,
+    ...(await identityOf(account, "usage", log)),
   });
   const { services, routes, readiness } = usage;
   const server = await startRpcServer({ host: "127.0.0.1", port: 0, services, routes, readiness, log });
   const url = `http://127.0.0.1:${server.port}`;
-  const client: TestUsageServer["client"] = (service, authorization) =>
-    createRpcClient(service, authorizedTransport(url, authorization));
+  const client = clientsOf(url);
   return {
     url,
     account,
@@ -107,18 +91,6 @@ export async function startTestUsageServer(options: TestUsageOptions = {}): Prom
 async function record(database: UsageDatabase, events: readonly GenerationEvent[]): Promise<void> {
   const [refused] = await recordEvents(database, events, new AbortController().signal);
   if (refused !== undefined) throw new Error(`${refused.eventId} was refused: ${refused.reason}`);
-}
-
-function authorizedTransport(baseUrl: string, authorization: string | undefined) {
-  return createRemoteTransport({
-    baseUrl,
-    interceptors: [
-      (next) => (request) => {
-        if (authorization !== undefined) request.header.set("authorization", authorization);
-        return next(request);
-      },
-    ],
-  });
 }
 
 async function newAccount(

@@ -5,6 +5,7 @@ import {
   type Provider,
   ProviderError,
   type TokenUsage,
+  type UpstreamReport,
 } from "../../providers/contract.ts";
 import { createProviders, type ProviderSet } from "../../providers/registry.ts";
 import { noResultFetches } from "./no-results.ts";

@@ -8,11 +8,12 @@ export interface WaitOptions {
 
 /**
  * Waits until `condition` gives something truthy and resolves with it; a condition that throws counts as not met.
- * Rejects after `timeoutMs` (10 s unless given) with what the condition last threw, if it did.
+ * Rejects after `timeoutMs` with what the condition last threw, if it did; unless given, that is far more than any takes:
+ * the machine may have other work.
  */
 export async function waitUntil<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 10 }: WaitOptions = {},
+  { timeoutMs = 60_000, intervalMs = 10 }: WaitOptions = {},
 ): Promise<NonNullable<T>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -85,7 +85,7 @@ type Fields = Omit<MessageInitShape<typeof GenerateRequestSchema>, "$typeName" |
 
 describe.for([
   ["in the process", inProcess],
-  ["over a socket", overSocket({ limits, defaultTimeoutMs: 60_000 })],
+  ["over a socket", overSocket({ limits })],
 ] as const)("the image service %s", ([, reach]) => {
   test.for<[string, Fields, object, object]>([
     [

@@ -31,9 +31,12 @@ const bearer: Interceptor = (next) => (request) => {
   return next(request);
 };
 
+/** Far more than any call takes: the machine may have other work. */
+const defaultTimeoutMs = 60_000;
+
 /** As the standalone does. */
 export const inProcess: Reach = (service, body) =>
-  body(createLocalTransport(service.routes, { interceptors: [bearer] }));
+  body(createLocalTransport(service.routes, { interceptors: [bearer], defaultTimeoutMs }));
 
 /** As processes of their own do. */
 export function overSocket(options: Partial<Parameters<typeof createRemoteTransport>[0]> = {}): Reach {
@@ -41,7 +44,7 @@ export function overSocket(options: Partial<Parameters<typeof createRemoteTransp
     const server = await startRpcServer({ ...service, host: "127.0.0.1", port: 0, log: silentLog });
     try {
       const baseUrl = `http://127.0.0.1:${server.port}`;
-      await body(createRemoteTransport({ ...options, baseUrl, interceptors: [bearer] }));
+      await body(createRemoteTransport({ defaultTimeoutMs, ...options, baseUrl, interceptors: [bearer] }));
     } finally {
       await server.drain({ delayMs: 0, timeoutMs: 0 });
     }

@@ -15,6 +15,7 @@ import type {
 } from "./contract.ts";
 import { builtInProviders } from "./manifests.ts";
 import type { ProviderHttp } from "./provider-http.ts";
+import type { Credential } from "./routing/candidate.ts";
 import { watchEngines } from "./routing/upstream-metrics.ts";
 import { keyVariable, readConnections } from "./upstream/connections.ts";
 import { createResultFetches, type ResultFetches } from "./upstream/fetch-result.ts";
@@ -38,17 +39,19 @@ export interface ProviderSet {
   readonly slugs: readonly string[];
   /** Whether the operator has switched it on; false for slugs that are not built in. */
   isOn(slug: string): boolean;
+  /** How many keys the operator has; 0 where it is off, 1 where it needs none. */
+  operatorKeys(slug: string): number;
   /** Whether an account may bring its own key to a provider; false for slugs that are not built in. */
   takesOwnKeys(slug: string): boolean;
   /** Makes the adapters of the providers that are on, ahead of the first request. */
   load(): Promise<void>;
   /**
-   * A provider's speech adapter, made when first asked for, with the operator's credential or an account's own. Rejects
-   * when it speaks not, or is off and no own key is given.
+   * A provider's speech adapter, made when first asked for, with one of the operator's keys, the first unless told, or an account's
+   * own. Rejects when it speaks not, or is off and no own key is given.
    */
-  speech(slug: string, ownKey?: string): Promise<ConnectedSpeech>;
+  speech(slug: string, credential?: Credential): Promise<ConnectedSpeech>;
   /** The same of a provider's image adapter. */
-  image(slug: string, ownKey?: string): Promise<ConnectedImage>;
+  image(slug: string, credential?: Credential): Promise<ConnectedImage>;
   /** The threads of engines in this process, once they have been used; for metrics. */
   enginePools(): readonly (EnginePool & { readonly provider: string })[];
   /** Ends what the adapters own. No call may be under way or follow. */
@@ -74,27 +77,29 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     const { baseUrl } = connections.get(slug) ?? { baseUrl: defaultBaseUrl };
     return { http: onlyTo(http, baseUrl, keyHosts), fetchResult: results.of(baseUrl) };
   });
-  const isOn = (slug: string) => connections.get(slug)?.apiKey !== undefined;
+  const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
+  const isOn = (slug: string) => operatorKeys(slug) > 0;
   for (const slug of slugs.filter((each) => !isOn(each)))
     log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
-  const connect = (slug: string, ownKey: string | undefined): ProviderConnection | undefined => {
-    const { baseUrl, apiKey = ownKey } = connections.get(slug) ?? {};
-    if (baseUrl === undefined || apiKey === undefined) return undefined;
-    return { baseUrl, apiKey: ownKey ?? apiKey };
+  const connect = (slug: string, credential: Credential = {}): ProviderConnection | undefined => {
+    const { baseUrl, apiKeys = [] } = connections.get(slug) ?? {};
+    const { operatorKey = 0, ownKey: apiKey = apiKeys[operatorKey] } = credential;
+    return baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey };
   };
   return {
     slugs,
     isOn,
+    operatorKeys,
     takesOwnKeys: (slug) => manifests.some((manifest) => manifest.slug === slug && manifest.needsKey),
     load: async () => void (await Promise.all(slugs.filter(isOn).map((slug) => running.find(slug)))),
-    speech: async (slug, ownKey) => {
-      const connection = connect(slug, ownKey);
+    speech: async (slug, credential) => {
+      const connection = connect(slug, credential);
       const adapter = connection === undefined ? undefined : (await running.find(slug))?.speech;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't speak`);
       return { adapter, connection };
     },
-    image: async (slug, ownKey) => {
-      const connection = connect(slug, ownKey);
+    image: async (slug, credential) => {
+      const connection = connect(slug, credential);
       const adapter = connection === undefined ? undefined : (await running.find(slug))?.image;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };

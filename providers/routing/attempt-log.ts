@@ -12,6 +12,7 @@ export function logAttempt(log: Log, generationId: string, record: AttemptRecord
     generation_id: generationId,
     provider: endpoint.providerSlug,
     endpoint_id: endpoint.id,
+    operator_key: endpoint.operatorKey === undefined ? undefined : endpoint.operatorKey + 1,
     provider_status: record.providerStatus,
     reason: wordOfReason(record.reason),
     ms: Math.round(record.durationMs),

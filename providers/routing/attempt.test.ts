@@ -49,6 +49,7 @@ class Scene {
       signal: this.controller.signal,
       health: { admit: (id) => this.#admit(id) },
       clock,
+      random: () => 0,
       onAttempt: (record) => this.records.push(record),
       ...options,
     });
@@ -59,6 +60,13 @@ class Scene {
       () => Promise.reject(new Error("an attempt won")),
       (error: unknown) => (error instanceof DomainError ? error : Promise.reject(error)),
     );
+  }
+
+  /** The same where the time must pass in which an endpoint that was not reached is left alone. */
+  async failureInTime(options: Parameters<Scene["run"]>[0] = {}): Promise<DomainError> {
+    const failing = this.failure(options);
+    await vi.advanceTimersByTimeAsync(timeoutMs);
+    return await failing;
   }
 
   async #attempt(id: string, signal: AbortSignal): Promise<string> {
@@ -180,6 +188,9 @@ test("each endpoint failing in turn, the first that does not fail wins, and a fi
         id: `e${index}`,
       }));
       const tried = reached.filter(({ each }) => typeof each === "string").map(({ id }) => id);
+      const last = reached.at(-1);
+      // Nothing was sent to it and nobody else is left.
+      if (last?.each === "network") tried.push(last.id);
       const running = scene.run().then(
         ({ endpoint }) => endpoint.id,
         () => undefined,
@@ -305,6 +316,66 @@ describe("an attempt reports that it was sent", () => {
   });
 });
 
+describe("an endpoint that was not reached", () => {
+  const unreached = () => Promise.reject(new ProviderError("network", "away"));
+
+  test("is tried once more, after a short pause, where no other is left", async () => {
+    const scene = new Scene({ a: "network" });
+    let tries = 0;
+    const running = scene.run({ attempt: () => (++tries === 1 ? unreached() : Promise.resolve("voice")) });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(scene.records).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(timeoutMs);
+    expect((await running).value).toBe("voice");
+    expect(scene.records.map(({ endpoint, sent }) => [endpoint.id, sent])).toEqual([
+      ["a", false],
+      ["a", true],
+    ]);
+  });
+
+  test("is not tried a third time", async () => {
+    const scene = new Scene({ a: "network" });
+    expect((await scene.failureInTime()).attempts).toHaveLength(2);
+  });
+
+  test("also where those that are left rest", async () => {
+    const scene = new Scene({ a: "network", b: { rests: 5 } });
+    await scene.failureInTime();
+    expect(scene.records.map(({ endpoint }) => endpoint.id)).toEqual(["a", "a"]);
+  });
+
+  test("is not tried again while others are left, nor after their failures", async () => {
+    const scene = new Scene({ a: "network", b: "upstream" });
+    await scene.failureInTime();
+    expect(scene.records.map(({ endpoint }) => endpoint.id)).toEqual(["a", "b"]);
+  });
+
+  test.each([
+    ["had all of the request", "network", true],
+    ["failed otherwise", "upstream", false],
+    ["was too slow", "timeout", false],
+  ] as const)("is not one that %s", async (_, kind, sent) => {
+    const scene = new Scene({ a: "speaks" });
+    await scene.failureInTime({
+      attempt: (_endpoint, { onSent }) => {
+        if (sent) onSent();
+        return Promise.reject(new ProviderError(kind, "no"));
+      },
+    });
+    expect(scene.records).toHaveLength(1);
+  });
+
+  test("is left alone by a caller that goes away meanwhile, and no timer stays", async () => {
+    const scene = new Scene({ a: "network" });
+    const failing = scene.failure();
+    await vi.advanceTimersByTimeAsync(1);
+    scene.controller.abort();
+    expect((await failing).reason).toBe(ErrorReason.PROVIDER_FAILED);
+    expect([scene.records.length, vi.getTimerCount()]).toEqual([1, 0]);
+    expect(getEventListeners(scene.controller.signal, "abort")).toEqual([]);
+  });
+});
+
 describe("the deadline", () => {
   test("lets nothing begin once it has passed", async () => {
     const scene = new Scene({ a: "speaks" });
@@ -354,7 +425,7 @@ describe("when all have failed the reason is", () => {
     const scene = new Scene(
       Object.fromEntries(behaviours.map((behaviour, index) => [`e${index}`, behaviour])),
     );
-    expect((await scene.failure()).reason).toBe(reason);
+    expect((await scene.failureInTime()).reason).toBe(reason);
   });
 
   test("reported with every attempt, and with none of the upstream's words", async () => {
@@ -372,7 +443,7 @@ describe("when all have failed the reason is", () => {
     expect((await new Scene({ a: busy, b: { rests: 900 } }).failure()).retryAfterMs).toBe(700);
     expect((await new Scene({ a: { rests: 900 }, b: { rests: 300 } }).failure()).retryAfterMs).toBe(300);
     expect((await new Scene({ a: "overloaded" }).failure()).retryAfterMs).toBeUndefined();
-    expect((await new Scene({ a: busy, b: "network" }).failure()).retryAfterMs).toBeUndefined();
+    expect((await new Scene({ a: busy, b: "network" }).failureInTime()).retryAfterMs).toBeUndefined();
   });
 });
 
@@ -386,7 +457,7 @@ test("an attempt that throws before it returns a promise is a failed attempt", a
   const scene = new Scene({ a: "speaks" });
   const error = await scene.failure({
     attempt: () => {
-      throw new ProviderError("network", "no way there");
+      throw new ProviderError("upstream", "no way there");
     },
   });
   expect(error.reason).toBe(ErrorReason.PROVIDER_FAILED);

@@ -1,13 +1,16 @@
 /**
  * The attempts of one request: endpoints in their order until one has its first output.
  *
- * 1. One attempt at a time. The next begins only after a retryable ProviderError of the one before it.
+ * 1. One attempt at a time. The next begins only after a retryable ProviderError of the one before it, and not at the same
+ *    endpoint with another key where that would fail alike.
  * 2. None begins once `signal` is aborted or `deadlineMs` has passed; both are checked just before each.
  * 3. An attempt that lost (failed, too slow, ended by `signal`) has its signal aborted, and is not waited for. If its
  *    value comes all the same it is discarded; if it throws later nobody hears of it.
  * 4. The winner's signal stays tied to `signal`: it outlives this call.
  * 5. Each admitted attempt reports once to the endpoint's health how it ended; giving up says nothing about it.
- * 6. What an upstream came to is answered as that, also where the caller left meanwhile and so no other is tried.
+ * 6. Where no other is left, an endpoint that could not be reached is tried once more, after a short pause: its upstream
+ *    was not sent all of the request, so nothing was bought.
+ * 7. What an upstream came to is answered as that, also where the caller left meanwhile and so no other is tried.
  */
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
@@ -15,7 +18,8 @@ import type { Clock } from "../../lib/runtime/clock.ts";
 import { type AttemptFailure, DomainError } from "../../lib/runtime/domain-error.ts";
 import type { Endpoint } from "../catalog/catalog.ts";
 import { type AttemptContext, ProviderError, type ProviderErrorKind } from "../contract.ts";
-import { type Candidate, healthIdOf, speaksForEndpoint } from "./candidate.ts";
+import { type Candidate, healthIdsOf, speaksForEndpoint } from "./candidate.ts";
+import { CandidateQueue, pauseBeforeRetry } from "./candidate-queue.ts";
 import type { AdmittedAttempt, EndpointHealth } from "./endpoint-health.ts";
 import { firstOutput } from "./first-output.ts";
 
@@ -65,6 +69,8 @@ interface AttemptsOptions<E extends AttemptEndpoint, T> {
   readonly deadlineMs?: number;
   readonly health: Pick<EndpointHealth, "admit">;
   readonly clock: Clock;
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
   /** Hears of every attempt once: when it lost, or when it has its first output. */
   onAttempt?(record: AttemptRecord<E>): void;
 }
@@ -89,10 +95,13 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
   const { candidates, health, onAttempt } = options;
   const records: AttemptRecord<E>[] = [];
   const waitsMs: number[] = [];
-  for (const endpoint of candidates) {
+  const queue = new CandidateQueue(candidates);
+  for (let endpoint = queue.next(); endpoint !== undefined; endpoint = queue.next()) {
+    if (queue.triesAgain) await pauseBeforeRetry(options); // 6.
     const stop = giveUp(options);
+    if (stop?.reason === ErrorReason.CANCELLED && records.length > 0) break; // 7.
     if (stop !== undefined) throw stopped(stop.reason, records); // 2.
-    const admission = health.admit(healthIdOf(endpoint));
+    const admission = health.admit(...healthIdsOf(endpoint));
     if (!admission.admitted) {
       waitsMs.push(admission.retryAfterMs);
       continue;
@@ -103,7 +112,7 @@ export async function runAttempts<E extends AttemptEndpoint, T>(
     onAttempt?.(run.record);
     if (run.won) return { value: run.value, endpoint, attempts: records, abort: () => controller.abort() };
     if (!(run.error instanceof ProviderError && run.error.retryable)) break; // 1.
-    if (giveUp(options)?.reason === ErrorReason.CANCELLED) break; // 6.
+    queue.failed(endpoint, run.error, run.record.sent); // 1., 6.
   }
   throw allFailed(records, waitsMs);
 }

@@ -22,6 +22,13 @@ async function fail(times: number): Promise<void> {
   for (let done = 0; done < times; done++) await enter().failed();
 }
 
+async function breakOff(times: number): Promise<void> {
+  for (let done = 0; done < times; done++) {
+    await enter().succeeded();
+    await breaker.brokeOff();
+  }
+}
+
 const pass = (milliseconds: number) => vi.setSystemTime(Date.now() + milliseconds);
 const refused = (retryAfterMs: number) => ({ admitted: false, retryAfterMs });
 
@@ -58,10 +65,19 @@ describe("closed", () => {
     expect(breaker.retryAfterMs).toBe(openMs);
   });
 
-  test("counts failures that come after a success", async () => {
-    await enter().succeeded();
-    for (let times = 0; times < 3; times++) await breaker.countFailure();
-    expect(breaker.retryAfterMs).toBe(openMs);
+  test("opens when answers in a row break off, each of which had its first output", async () => {
+    await breakOff(2);
+    expect([breaker.retryAfterMs, breaker.openedWithin(Infinity)]).toEqual([0, false]);
+    await breakOff(1);
+    expect([breaker.retryAfterMs, breaker.openedWithin(1)]).toEqual([openMs, true]);
+  });
+
+  test("stays closed while a whole answer comes between those that break off", async () => {
+    for (let times = 0; times < 5; times++) {
+      await breakOff(2);
+      breaker.ended();
+    }
+    expect(breaker.retryAfterMs).toBe(0);
   });
 });
 
@@ -103,6 +119,20 @@ describe("after its time", () => {
     await trial.succeeded();
     expect([breaker.admit().admitted, breaker.admit().admitted]).toEqual([true, true]);
     await fail(2);
+    expect(breaker.retryAfterMs).toBe(0);
+  });
+
+  test("opens again at the next break where breaks had opened it, until an answer is whole", async () => {
+    await trial.succeeded();
+    await breakOff(3);
+    pass(openMs);
+    expect(breaker.openedWithin(openMs)).toBe(false);
+    await breakOff(1);
+    expect(breaker.retryAfterMs).toBe(openMs);
+    pass(openMs);
+    await enter().succeeded();
+    breaker.ended();
+    await breakOff(2);
     expect(breaker.retryAfterMs).toBe(0);
   });
 

@@ -1,18 +1,13 @@
 /**
- * The circuit breaker of one endpoint: cockatiel counts and switches, this file decides who may try.
+ * The circuit breaker of one endpoint: cockatiel switches, this file counts and decides who may try.
  *
- * 1. Closed: everybody may. `failuresToOpen` failures in a row open it; a success in between starts the count anew.
+ * 1. Closed: everybody may. `failuresToOpen` failures in a row open it, where a first output starts the count anew; so do
+ *    as many answers in a row that broke off, where only a whole answer does. What breaks off has had its first output.
  * 2. Open: nobody may for `openMs`. Then one attempt at a time may, as a trial: its success closes the breaker, its
  *    failure opens it for another `openMs`, and a trial that was given up says nothing and frees its place.
  * 3. Nothing ever waits here. Time is the machine's wall clock, because cockatiel reads that.
  */
-import {
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleAll,
-} from "cockatiel";
+import { type CircuitBreakerPolicy, CircuitState, circuitBreaker, handleAll, type IBreaker } from "cockatiel";
 
 /** When a breaker opens, and for how long. */
 export interface BreakerOptions {
@@ -30,6 +25,7 @@ export type BreakerAdmission =
 
 /** What one admitted attempt reports to its breaker: one of the three, once; later reports are ignored. */
 export interface BreakerPass {
+  /** The first output is there. */
   succeeded(): Promise<void>;
   failed(): Promise<void>;
   /** The attempt ended without saying anything about the endpoint. */
@@ -40,13 +36,15 @@ export interface BreakerPass {
 export class Breaker {
   readonly #policy: CircuitBreakerPolicy;
   readonly #openMs: number;
-  #openUntilMs = 0;
+  readonly #inARow: InARow;
+  #openUntilMs = -Infinity;
   #trialRuns = false;
 
   constructor({ failuresToOpen, openMs }: BreakerOptions = defaultBreakerOptions) {
     this.#openMs = openMs;
+    this.#inARow = new InARow(failuresToOpen);
     this.#policy = circuitBreaker(handleAll, {
-      breaker: new ConsecutiveBreaker(failuresToOpen), // 1.
+      breaker: this.#inARow,
       halfOpenAfter: openMs,
     });
     this.#policy.onBreak(() => {
@@ -61,6 +59,11 @@ export class Breaker {
     return this.#trialRuns ? Math.max(leftMs, trialRetryMs) : leftMs; // 2.
   }
 
+  /** Whether it has opened in the last `milliseconds`. */
+  openedWithin(milliseconds: number): boolean {
+    return Date.now() - (this.#openUntilMs - this.#openMs) < milliseconds;
+  }
+
   /** Asks for a way in. An admitted attempt must say how it ended, or the breaker waits for it for ever. */
   admit(): BreakerAdmission {
     const { retryAfterMs } = this;
@@ -70,9 +73,15 @@ export class Breaker {
     return { admitted: true, pass: this.#pass(isTrial) };
   }
 
-  /** Counts a failure that came after its attempt had counted as a success. */
-  async countFailure(): Promise<void> {
-    await this.#report(new Error("the endpoint failed"));
+  /** Counts an answer that broke off after its first output. */
+  async brokeOff(): Promise<void> {
+    this.#inARow.breaks += 1;
+    await this.#report(new Error("the answer broke off"));
+  }
+
+  /** Takes note of an answer that came to its end. */
+  ended(): void {
+    this.#inARow.breaks = 0; // 1.
   }
 
   #pass(isTrial: boolean): BreakerPass {
@@ -88,7 +97,9 @@ export class Breaker {
         if (once()) await this.#report();
       },
       failed: async () => {
-        if (once()) await this.countFailure();
+        if (!once()) return;
+        this.#inARow.failures += 1;
+        await this.#report(new Error("the endpoint failed"));
       },
       givenUp: () => {
         once();
@@ -102,6 +113,26 @@ export class Breaker {
       if (failure !== undefined) throw failure;
     });
     await ended.catch(() => undefined);
+  }
+}
+
+/** What has gone wrong in a row; whoever reports counts, cockatiel asks. */
+class InARow implements IBreaker {
+  state: unknown;
+  failures = 0;
+  breaks = 0;
+  readonly #toOpen: number;
+
+  constructor(toOpen: number) {
+    this.#toOpen = toOpen;
+  }
+
+  success(): void {
+    this.failures = 0;
+  }
+
+  failure(): boolean {
+    return Math.max(this.failures, this.breaks) >= this.#toOpen; // 1.
   }
 }
 

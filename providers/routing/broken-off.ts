@@ -13,7 +13,7 @@ import {
   toAttemptFailure,
 } from "./attempt.ts";
 import { logAttempt } from "./attempt-log.ts";
-import { healthIdOf, speaksForEndpoint } from "./candidate.ts";
+import { healthIdsOf, speaksForEndpoint } from "./candidate.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
 /** An answer that broke off after its first output. */
@@ -65,7 +65,7 @@ export function brokenOff<E extends AttemptEndpoint>(answer: BrokenAnswer<E>): B
   const winner = ended.at(-1);
   if (winner !== undefined) {
     if (speaksForEndpoint(winner.endpoint, failure)) {
-      void health.recordFailure(healthIdOf(winner.endpoint), failure);
+      void health.recordFailure(failure, ...healthIdsOf(winner.endpoint));
     }
     logAttempt(log, generationId, winner);
   }

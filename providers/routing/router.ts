@@ -5,8 +5,8 @@ import {
 } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { Catalog, Endpoint, Medium } from "../catalog/catalog.ts";
-import { type Candidate, candidatesOf, healthIdOf } from "./candidate.ts";
-import type { EndpointHealth } from "./endpoint-health.ts";
+import { type Candidate, candidatesOf, healthIdsOf } from "./candidate.ts";
+import type { EndpointHealth, HealthReading } from "./endpoint-health.ts";
 
 /** What the router must know of an endpoint. */
 export type RoutableEndpoint = Candidate<Pick<Endpoint, "id" | "providerSlug">>;
@@ -20,20 +20,26 @@ export interface RouteOptions<E extends RoutableEndpoint> {
   /** What of the request an endpoint can't do; empty when it can do all of it. */
   unsupported(endpoint: E): readonly Issue[];
   readonly health: Pick<EndpointHealth, "read">;
-  /** What the request may cost there, nano-USD, for `sort: price`. */
+  /** What the request may cost there by the list, nano-USD. */
   price(endpoint: E): bigint;
+  /** The request's; whoever gives one wants the same again, so nothing is left to chance. */
+  readonly seed?: number | undefined;
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
 }
 
 /** What candidates are chosen from. */
 export interface CandidateSources {
   readonly catalog: Catalog;
   readonly health: Pick<EndpointHealth, "read">;
-  readonly providers: { isOn(providerSlug: string): boolean };
+  readonly providers: { operatorKeys(providerSlug: string): number };
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
 }
 
 /** What a request asks of the endpoints of the model that it names. */
 export interface RequestedModel<E extends Endpoint>
-  extends Pick<RouteOptions<Candidate<E>>, "preferences" | "unsupported" | "price"> {
+  extends Pick<RouteOptions<Candidate<E>>, "preferences" | "unsupported" | "price" | "seed"> {
   readonly medium: Medium;
   /** None where nothing of this medium has the name. */
   readonly offers: readonly E[];
@@ -45,12 +51,12 @@ export interface RequestedModel<E extends Endpoint>
  */
 export function candidatesOfModel<E extends Endpoint>(
   { medium, offers, ...options }: RequestedModel<E>,
-  { health, providers }: Omit<CandidateSources, "catalog">,
+  { health, providers, random }: Omit<CandidateSources, "catalog">,
   ownKeys: ReadonlyMap<string, string>,
 ): readonly Candidate<E>[] {
-  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.isOn(slug));
+  const endpoints = candidatesOf(offers, ownKeys, (slug) => providers.operatorKeys(slug));
   if (endpoints.length === 0) throw unknownModel(medium);
-  return routeCandidates({ ...options, endpoints, health });
+  return routeCandidates({ ...options, endpoints, health, random });
 }
 
 /** Of a name that is no model of this medium here, whether or not it is one of another. */
@@ -62,11 +68,17 @@ function unknownModel(medium: Medium): DomainError {
 }
 
 /**
- * The endpoints that may serve a request, best first; at least one. Own keys come before the operator's, then those of
- * `order`, then by `sort`, then as the catalogue has them; an endpoint of unknown speed goes before known ones, so that it
- * gets known. Endpoints with an open breaker are left out. Throws DomainError: `no_endpoint_left` after `only` and
- * `ignore`, `unsupported_parameter` with the issues of the endpoint that comes closest, `provider_overloaded` when every
- * breaker is open.
+ * The endpoints that may serve a request, best first; at least one. Own keys come before the operator's. Among each:
+ *
+ * 1. Those of `order` first, then by `sort`; an endpoint of unknown speed goes before known ones, so that it gets known.
+ * 2. Those that had an outage in the last 30 s go last.
+ * 3. What costs nothing goes first. The rest is drawn by the weight 1/price², so that an endpoint at twice the price goes
+ *    first a quarter as often. Nothing is drawn where `order`, `sort` or a seed is given: then the cheapest goes first.
+ * 4. What is equal stays as the catalogue has it; the keys of one endpoint stay together.
+ *
+ * Endpoints with an open breaker are left out. Throws DomainError: `no_endpoint_left` after `only` and `ignore`,
+ * `unsupported_parameter` with the issues of the endpoint that comes closest, `provider_overloaded` when every breaker is
+ * open.
  */
 export function routeCandidates<E extends RoutableEndpoint>(options: RouteOptions<E>): readonly E[] {
   const { endpoints, preferences, health } = options;
@@ -78,7 +90,7 @@ export function routeCandidates<E extends RoutableEndpoint>(options: RouteOption
     );
   }
   const able = ableEndpoints(wanted, options);
-  const readings = new Map(able.map((endpoint) => [endpoint, health.read(healthIdOf(endpoint))]));
+  const readings = new Map(able.map((endpoint) => [endpoint, health.read(...healthIdsOf(endpoint))]));
   const waitOf = (endpoint: E) => readings.get(endpoint)?.retryAfterMs ?? 0;
   const healthy = able.filter((endpoint) => waitOf(endpoint) === 0);
   if (healthy.length === 0) {
@@ -90,7 +102,7 @@ export function routeCandidates<E extends RoutableEndpoint>(options: RouteOption
       },
     );
   }
-  const ranked = rank(healthy, options);
+  const ranked = rank(healthy, readings, options);
   return preferences?.allowFallbacks === false ? ranked.slice(0, 1) : ranked;
 }
 
@@ -115,18 +127,35 @@ function ableEndpoints<E extends RoutableEndpoint>(
   return able.map(({ endpoint }) => endpoint);
 }
 
-/** Sorting is stable, so what neither key decides stays as the catalogue has it. */
-function rank<E extends RoutableEndpoint>(endpoints: readonly E[], options: RouteOptions<E>): readonly E[] {
+/** A candidate and what it is ordered by, the lowest first. */
+interface Ranked<E> {
+  readonly endpoint: E;
+  readonly keys: readonly (number | bigint)[];
+}
+
+/** Sorting is stable, so what no key decides stays as the catalogue has it. */
+function rank<E extends RoutableEndpoint>(
+  endpoints: readonly E[],
+  readings: ReadonlyMap<E, HealthReading>,
+  options: RouteOptions<E>,
+): readonly E[] {
+  const [only, ...others] = endpoints;
+  if (only === undefined || others.length === 0) return endpoints;
   const order = options.preferences?.order ?? [];
-  const key = sortKey(options);
+  const costs = costKeys(endpoints, options);
   return endpoints
-    .map((endpoint) => ({ endpoint, place: placeIn(order, endpoint.providerSlug), key: key(endpoint) }))
-    .sort(
-      (one, other) =>
-        credentialRank(one.endpoint) - credentialRank(other.endpoint) ||
-        one.place - other.place ||
-        compare(one.key, other.key),
-    )
+    .map((endpoint): Ranked<E> => {
+      const reading = readings.get(endpoint);
+      const keys = [
+        credentialRank(endpoint),
+        placeIn(order, endpoint.providerSlug), // 1.
+        sortKey(endpoint, reading, options),
+        reading?.recentOutage ? 1 : 0, // 2.
+        ...(costs.get(endpoint.id) ?? []), // 3.
+      ];
+      return { endpoint, keys };
+    })
+    .sort(compare)
     .map(({ endpoint }) => endpoint);
 }
 
@@ -140,21 +169,48 @@ function placeIn(order: readonly string[], slug: string): number {
   return place === -1 ? order.length : place;
 }
 
-/** What to order by, the lowest first. */
-function sortKey<E extends RoutableEndpoint>(options: RouteOptions<E>): (endpoint: E) => number | bigint {
-  const { preferences, health } = options;
+function sortKey<E extends RoutableEndpoint>(
+  endpoint: E,
+  reading: HealthReading | undefined,
+  { preferences, price }: RouteOptions<E>,
+): number | bigint {
   switch (preferences?.sort) {
     case ProviderSort.PRICE:
-      return (endpoint) => options.price(endpoint);
+      return price(endpoint);
     case ProviderSort.LATENCY:
-      return (endpoint) => health.read(healthIdOf(endpoint)).firstOutputMs ?? -Infinity;
+      return reading?.firstOutputMs ?? -Infinity;
     case ProviderSort.THROUGHPUT:
-      return (endpoint) => -(health.read(healthIdOf(endpoint)).unitsPerSecond ?? Infinity);
+      return -(reading?.unitsPerSecond ?? Infinity);
     default:
-      return () => 0;
+      return 0;
   }
 }
 
-function compare(one: number | bigint, other: number | bigint): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+/**
+ * What to order by as far as cost goes, by endpoint: the price, or one draw. By keys of -ln(u)/weight, u uniform, the lowest
+ * comes first as often as its weight says, and so does the next among those left (Efraimidis and Spirakis,
+ * https://doi.org/10.1016/j.ipl.2005.11.003).
+ */
+function costKeys<E extends RoutableEndpoint>(
+  endpoints: readonly E[],
+  { preferences, seed, price, random }: RouteOptions<E>,
+): ReadonlyMap<string, readonly (number | bigint)[]> {
+  const isSorted = preferences?.sort !== undefined && preferences.sort !== ProviderSort.UNSPECIFIED;
+  const isDrawn = seed === undefined && !isSorted && (preferences?.order ?? []).length === 0;
+  const keys = new Map<string, readonly (number | bigint)[]>();
+  for (const endpoint of endpoints) {
+    if (keys.has(endpoint.id)) continue;
+    const cost = price(endpoint);
+    if (!isDrawn) keys.set(endpoint.id, [cost]);
+    else keys.set(endpoint.id, [cost === 0n ? 0 : 1, -Math.log(1 - random()) * (Number(cost) || 1) ** 2]);
+  }
+  return keys;
+}
+
+function compare(one: Ranked<unknown>, other: Ranked<unknown>): number {
+  for (const [at, key] of one.keys.entries()) {
+    const against = other.keys[at] ?? key;
+    if (key !== against) return key < against ? -1 : 1;
+  }
+  return 0;
 }

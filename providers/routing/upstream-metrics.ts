@@ -1,7 +1,8 @@
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import type { Endpoint, Model } from "../catalog/catalog.ts";
 import type { EnginePool } from "../contract.ts";
-import type { EndpointHealth } from "./endpoint-health.ts";
+import { candidatesOf, healthIdsOf } from "./candidate.ts";
+import type { CandidateSources } from "./router.ts";
 
 /** A model and who is to be asked for it. */
 type OfferedModel = Pick<Model, "id"> & {
@@ -13,21 +14,25 @@ interface EngineSource {
   enginePools(): readonly (EnginePool & { readonly provider: string })[];
 }
 
-/** Exports of each endpoint whether its breaker is open. What accounts' own keys meet is not exported. */
+/** Exports of each endpoint whether its breaker is open, or those of all its keys. What accounts' own keys meet is not exported. */
 export function watchBreakers(
   metrics: Metrics,
   models: readonly OfferedModel[],
-  health: Pick<EndpointHealth, "read">,
+  { health, providers }: Omit<CandidateSources, "catalog" | "random">,
 ): void {
+  const isOpen = (endpoint: OfferedModel["endpoints"][number]) =>
+    candidatesOf([endpoint], new Map(), (slug) => providers.operatorKeys(slug)).every(
+      (candidate) => health.read(...healthIdsOf(candidate)).retryAfterMs > 0,
+    );
   metrics.observe({
     name: "media_gateway_breaker_open",
     help: "1 while an endpoint is left alone after failures in a row, else 0.",
     kind: "gauge",
     read: () =>
       models.flatMap(({ id: model, endpoints }) =>
-        endpoints.map(({ id: endpoint, providerSlug: provider }) => ({
-          value: health.read(endpoint).retryAfterMs > 0 ? 1 : 0,
-          labels: { model, provider, endpoint },
+        endpoints.map((endpoint) => ({
+          value: isOpen(endpoint) ? 1 : 0,
+          labels: { model, provider: endpoint.providerSlug, endpoint: endpoint.id },
         })),
       ),
   });

@@ -6,7 +6,7 @@ import { ProviderError } from "../contract.ts";
 import { type AttemptBounds, type AttemptsResult, runAttempts } from "./attempt.ts";
 import { logAttempt } from "./attempt-log.ts";
 import { brokenOff } from "./broken-off.ts";
-import { type Candidate, healthIdOf } from "./candidate.ts";
+import { type Candidate, healthIdsOf } from "./candidate.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 
@@ -23,6 +23,8 @@ interface GenerationAttempts<E extends Endpoint, T> {
   readonly firstOutputTimeoutMs: number;
   readonly health: EndpointHealth;
   readonly clock: Clock;
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
 }
 
 /**
@@ -91,12 +93,12 @@ export class WinningAttempt<E extends Endpoint, T> {
   }
 
   /** All of the answer is there: so much was made since the attempt began. */
-  recordSpeed(units: number): void {
+  recordAnswer(units: number): void {
     const { generation, health, clock } = this.#options;
     const winner = this.#attempts.at(-1);
     if (winner === undefined || generation.deadline.endedByCaller) return;
     const seconds = (clock.monotonicMs() - winner.startedMonotonicMs) / 1000;
-    health.recordThroughput(healthIdOf(this.endpoint), units / seconds);
+    health.recordAnswer(units / seconds, ...healthIdsOf(this.endpoint));
   }
 
   #broken(thrown: unknown): Error {

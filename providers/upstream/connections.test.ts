@@ -21,16 +21,16 @@ describe("readConnections", () => {
     "a provider that needs a key has none with %j",
     (environment) => {
       expect(Object.fromEntries(readConnections(manifests, environment))).toEqual({
-        acme: { baseUrl: "https://acme.example", apiKey: undefined },
-        "two-words": { baseUrl: "https://two-words.example", apiKey: undefined },
-        engine: { baseUrl: "", apiKey: "" },
+        acme: { baseUrl: "https://acme.example", apiKeys: [] },
+        "two-words": { baseUrl: "https://two-words.example", apiKeys: [] },
+        engine: { baseUrl: "", apiKeys: [""] },
       });
     },
   );
 
   test("an address may be set without a key, for the keys of accounts", () => {
     const connections = readConnections(manifests, { ACME_BASE_URL: "http://a" });
-    expect(connections.get("acme")).toEqual({ baseUrl: "http://a", apiKey: undefined });
+    expect(connections.get("acme")).toEqual({ baseUrl: "http://a", apiKeys: [] });
   });
 
   test("takes the vendor's address unless another is set, and keys without the blanks of a mounted file", () => {
@@ -39,18 +39,24 @@ describe("readConnections", () => {
       TWO_WORDS_API_KEY: "key-2",
       TWO_WORDS_BASE_URL: "http://127.0.0.1:9/base/",
     });
-    expect(connections.get("acme")).toEqual({ baseUrl: "https://acme.example", apiKey: "key-1" });
-    expect(connections.get("two-words")).toEqual({ baseUrl: "http://127.0.0.1:9/base", apiKey: "key-2" });
+    expect(connections.get("acme")).toEqual({ baseUrl: "https://acme.example", apiKeys: ["key-1"] });
+    expect(connections.get("two-words")).toEqual({ baseUrl: "http://127.0.0.1:9/base", apiKeys: ["key-2"] });
+  });
+
+  test("takes several keys in their order, each once", () => {
+    const connections = readConnections(manifests, { ACME_API_KEY: "key-1, key-2,,key-1 ,key-3\n" });
+    expect(connections.get("acme")?.apiKeys).toEqual(["key-1", "key-2", "key-3"]);
   });
 
   test("gives an engine of this process neither key nor address, whatever is set", () => {
     const connections = readConnections(manifests, { ENGINE_API_KEY: "key", ENGINE_BASE_URL: "http://a" });
-    expect(connections.get("engine")).toEqual({ baseUrl: "", apiKey: "" });
+    expect(connections.get("engine")).toEqual({ baseUrl: "", apiKeys: [""] });
   });
 
   test.each([
     [{ ACME_API_KEY: "kéy-1" }, "ACME_API_KEY must be printable ASCII"],
     [{ ACME_API_KEY: "key-1\nX-Other: 1" }, "ACME_API_KEY must be printable ASCII"],
+    [{ ACME_API_KEY: "key-0,key-1 key-1" }, "ACME_API_KEY must be printable ASCII"],
     [{ ACME_API_KEY: "key-1", ACME_BASE_URL: "acme.example" }, "ACME_BASE_URL must be an http(s) URL"],
   ])("refuses %j without quoting it", (environment, message) => {
     const refusal = (() => {

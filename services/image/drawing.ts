@@ -27,7 +27,7 @@ import type { DecodeRoom } from "./references/decode-budget.ts";
 
 /** Of the process, but for `room`. */
 export interface DrawingDependencies {
-  readonly providers: Pick<ProviderSet, "image" | "isOn" | "takesOwnKeys">;
+  readonly providers: Pick<ProviderSet, "image" | "isOn" | "operatorKeys" | "takesOwnKeys">;
   /** Where images of this caller's key are transcoded. */
   readonly room: DecodeRoom;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export async function beginDrawing(
   { providers, room, clock }: DrawingDependencies,
   { signal, onSent, startByMs }: DrawingLimits,
 ): Promise<Drawing> {
-  const { adapter, connection } = await providers.image(endpoint.providerSlug, endpoint.ownKey);
+  const { adapter, connection } = await providers.image(endpoint.providerSlug, endpoint);
   const plan = planCall(endpoint, request, references);
   const answer = await adapter.generate(plan.call, { signal, onSent, connection });
   const rest = deliverable(answer, plan, room, signal);

@@ -46,6 +46,8 @@ export interface GenerateDependencies extends DrawingDependencies {
   /** Every model that some built-in provider offers. */
   readonly catalog: Catalog;
   readonly health: EndpointHealth;
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
   readonly limits: GenerationLimits;
   readonly clock: Clock;
   readonly paid: PaidRequests;
@@ -143,14 +145,14 @@ async function draw(work: Work): Promise<void> {
       unrecognizedPromptWords,
     });
     while (await handOutNext(winner, outputs, delivered, generation)); // 5.
-    if (!winner.failedByItself) winner.recordSpeed(delivered.count);
+    if (!winner.failedByItself) winner.recordAnswer(delivered.count);
   } finally {
     outputs.return?.().catch(() => undefined);
   }
 }
 
 async function begin({ request, candidates, generation, dependencies, delivered, record }: Work) {
-  const { health, clock, limits } = dependencies;
+  const { health, clock, random, limits } = dependencies;
   const { signal } = generation.deadline;
   const startByMs = clock.monotonicMs() + (limits.longestSilenceMs ?? defaultLongestSilenceMs); // 2.
   const references = await loadRequestImages(request, dependencies.loadReferences, signal); // 1.
@@ -165,6 +167,7 @@ async function begin({ request, candidates, generation, dependencies, delivered,
     firstOutputTimeoutMs: limits.timeoutMs,
     health,
     clock,
+    random,
   });
 }
 

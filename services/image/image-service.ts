@@ -35,11 +35,13 @@ interface ImageServiceOptions extends GeneratorOptions, OpenProviders {
   readonly maxInflightReferenceBytes: number;
   /** For references by URL alone, as it knows which addresses they may have. */
   readonly fetchReference: Pick<GuardedFetch, "fetch">;
+  /** From 0 to below 1; Math.random unless given. */
+  random?(): number;
 }
 
 /** The image service over the providers of this process. */
 export function createImageService(options: ImageServiceOptions): Service {
-  const { providers, limits, paid, clock = systemClock } = options;
+  const { providers, limits, paid, clock = systemClock, random = Math.random } = options;
   const { catalog } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const counted = createLimitInterceptor({
@@ -48,11 +50,13 @@ export function createImageService(options: ImageServiceOptions): Service {
     methods: [ImageService.method.generate],
   });
   const health = new EndpointHealth({ clock });
-  if (options.metrics !== undefined) watchBreakers(options.metrics, offered.imageModels(), health);
+  if (options.metrics !== undefined)
+    watchBreakers(options.metrics, offered.imageModels(), { health, providers });
   const dependencies: ImageRouteDependencies = {
     catalog,
     providers,
     health,
+    random,
     limits,
     paid,
     clock,

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   ProviderPreferencesSchema,
@@ -21,15 +21,18 @@ const preferences = (fields: Parameters<typeof create<typeof ProviderPreferences
   create(ProviderPreferencesSchema, fields);
 const data = { kind: "data", bytes: new Uint8Array(1) } as const;
 const health = new EndpointHealth({ clock: new ManualClock() });
-const providers = { isOn: () => true };
+const providers = { operatorKeys: () => 1 };
+const random = () => 0.5;
 const noKeys: ReadonlyMap<string, string> = new Map();
 
 /** The slugs that may serve, or why none may. */
 function route(request: ImageRequest, ...endpoints: readonly ImageEndpoint[]) {
   try {
-    return candidatesFor(request, { catalog: imageCatalogOf(...endpoints), health, providers }, noKeys).map(
-      ({ providerSlug }) => providerSlug,
-    );
+    return candidatesFor(
+      request,
+      { catalog: imageCatalogOf(...endpoints), health, providers, random },
+      noKeys,
+    ).map(({ providerSlug }) => providerSlug);
   } catch (thrown) {
     if (!(thrown instanceof DomainError)) throw thrown;
     return { reason: thrown.reason, paths: thrown.issues.map(({ path }) => path) };
@@ -47,6 +50,16 @@ const poor: Partial<ImageCapabilities> = {
   maxReferences: 0,
   streaming: false,
 };
+
+test("a seed leaves nothing of the choice of an endpoint to chance", () => {
+  const random = vi.fn(() => 0.5);
+  const catalog = imageCatalogOf(imageEndpoint(), imageEndpoint({ providerSlug: "zenith" }));
+  const sources = { catalog, health, providers, random };
+  for (const seed of [undefined, 0]) {
+    expect(candidatesFor(imageRequest({ seed }), sources, noKeys)).toHaveLength(2);
+    expect(random).toHaveBeenCalledTimes(2);
+  }
+});
 
 describe("an endpoint can't serve", () => {
   const unsupported = (path: string) => ({ reason: ErrorReason.UNSUPPORTED_PARAMETER, paths: [path] });
@@ -96,7 +109,7 @@ describe("a model", () => {
     const catalog = new Catalog([{ ...model, medium: "speech" }], [speaks]);
     expect(catalog.isKnownModel(speaks.model)).toBe(true);
     expect(() =>
-      candidatesFor(imageRequest({ model: speaks.model }), { catalog, health, providers }, noKeys),
+      candidatesFor(imageRequest({ model: speaks.model }), { catalog, health, providers, random }, noKeys),
     ).toThrow("image model");
   });
 

@@ -39,6 +39,7 @@ export function candidatesFor(
       medium: "image",
       offers: sources.catalog.imageModel(request.model)?.endpoints ?? [],
       preferences: request.preferences,
+      seed: request.seed,
       unsupported: ({ image }) => unsupportedBy(image, request),
       price: (endpoint) => mostCostOf(endpoint, request),
     },

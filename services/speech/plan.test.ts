@@ -39,7 +39,7 @@ function slugs(
 ): readonly string[] {
   const candidates = candidatesFor(
     request(changes),
-    { catalog: catalogOf(...endpoints), health, providers: { isOn: () => true } },
+    { catalog: catalogOf(...endpoints), health, providers: { operatorKeys: () => 1 }, random: () => 0.5 },
     new Map(),
   );
   return candidates.map(({ providerSlug }) => providerSlug);
@@ -105,7 +105,7 @@ describe("the candidates for a request", () => {
       clock: new ManualClock(),
       breaker: { failuresToOpen: 1, openMs: 60_000 },
     });
-    await health.recordFailure(acme.id, new ProviderError("upstream", "failed"));
+    await health.recordFailure(new ProviderError("upstream", "failed"), acme.id);
     expect(slugs([acme, zenith], {}, health)).toEqual(["zenith"]);
     const error = refusal([acme], {}, health);
     expect(error.reason).toBe(ErrorReason.PROVIDER_OVERLOADED);

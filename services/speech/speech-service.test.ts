@@ -7,6 +7,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { createLocalTransport, createRpcClient } from "../../lib/rpc/client.ts";
 import { createLog } from "../../lib/runtime/log.ts";
+import { ProviderError } from "../../providers/contract.ts";
 import { defaultBreakerOptions } from "../../providers/routing/breaker.ts";
 import { FakePaidRequests } from "../../test/fakes/fake-paid-requests.ts";
 import { catalogOf, FakeSpeaker, fakeProviders, speechEndpoint } from "../../test/fakes/fake-speech.ts";
@@ -38,6 +39,7 @@ function startService(speakers: Record<string, FakeSpeaker | undefined>) {
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
     paid: new FakePaidRequests(),
     limiter: unlimited,
+    random: () => 0.5,
     authenticateKey: async (key) => create(PrincipalSchema, principals.get(key) ?? inferenceKey),
     async verifyToken(_token, audience) {
       audiences.push(audience);
@@ -132,13 +134,33 @@ describe("a caller", () => {
   });
 });
 
-test("endpoints that fail rest: the service remembers them from one request to the next", async () => {
-  const acme = new FakeSpeaker({ audio: [] });
-  const zenith = new FakeSpeaker();
-  const { client } = startService({ acme, zenith });
-  const { failuresToOpen } = defaultBreakerOptions;
-  for (let request = 0; request < failuresToOpen + 2; request++) {
-    await Array.fromAsync(client().synthesize(hello));
-  }
-  expect([acme.heard.length, zenith.heard.length]).toEqual([failuresToOpen, failuresToOpen + 2]);
+describe("endpoints that fail", () => {
+  test("go last: the service remembers them from one request to the next", async () => {
+    const acme = new FakeSpeaker({ audio: [] });
+    const zenith = new FakeSpeaker();
+    const { client } = startService({ acme, zenith });
+    for (let request = 0; request < 20; request++) await Array.fromAsync(client().synthesize(hello));
+    expect([acme.heard.length, zenith.heard.length]).toEqual([1, 20]);
+  });
+
+  test("rest where the caller would have them first", async () => {
+    const acme = new FakeSpeaker({ audio: [] });
+    const zenith = new FakeSpeaker();
+    const { client } = startService({ acme, zenith });
+    const { failuresToOpen } = defaultBreakerOptions;
+    for (let request = 0; request < failuresToOpen + 2; request++) {
+      await Array.fromAsync(client().synthesize({ ...hello, provider: { order: ["acme"] } }));
+    }
+    expect([acme.heard.length, zenith.heard.length]).toEqual([failuresToOpen, failuresToOpen + 2]);
+  });
+
+  test("in the middle of each answer rest, too", async () => {
+    const acme = new FakeSpeaker({ audio: [Buffer.from("audio"), new ProviderError("network", "broken")] });
+    const { client } = startService({ acme });
+    const { failuresToOpen } = defaultBreakerOptions;
+    for (let request = 0; request < failuresToOpen + 2; request++) {
+      await expect(Array.fromAsync(client().synthesize(hello))).rejects.toThrow();
+    }
+    expect(acme.heard.length).toBe(failuresToOpen);
+  });
 });

@@ -20,11 +20,13 @@ import { Mp3Encoders } from "./transcode.ts";
 /** Nothing of it is closed by the service. */
 export interface SpeechServiceOptions extends GeneratorOptions, OpenProviders {
   readonly limits: SynthesisLimits;
+  /** From 0 to below 1; Math.random unless given. */
+  random?(): number;
 }
 
 /** The speech service over the providers of this process. */
 export function createSpeechService(options: SpeechServiceOptions): Service {
-  const { providers, limits, paid, clock = systemClock } = options;
+  const { providers, limits, paid, clock = systemClock, random = Math.random } = options;
   const { catalog } = options;
   const offered = catalog.offeredBy((slug) => providers.isOn(slug));
   const counted = createLimitInterceptor({
@@ -33,13 +35,14 @@ export function createSpeechService(options: SpeechServiceOptions): Service {
     methods: [SpeechService.method.synthesize],
   });
   const health = new EndpointHealth({ clock });
-  if (options.metrics !== undefined) watchBreakers(options.metrics, offered.speechModels(), health);
+  if (options.metrics !== undefined)
+    watchBreakers(options.metrics, offered.speechModels(), { health, providers });
   return {
     services: [SpeechService],
-    routes: speechRoutes({ catalog, providers, health, limits, encoders: new Mp3Encoders(), clock, paid }, [
-      ...callInterceptors({ ...options, audience: "speech", clock }),
-      counted,
-    ]),
+    routes: speechRoutes(
+      { catalog, providers, health, random, limits, encoders: new Mp3Encoders(), clock, paid },
+      [...callInterceptors({ ...options, audience: "speech", clock }), counted],
+    ),
     async readiness() {
       return offered.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
     },

@@ -261,6 +261,7 @@ test("an account that is nearly empty can't have more spoken than it can pay, wh
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
     encoders: new Mp3Encoders(),
     clock,
+    random: () => 0.5,
     paid: Object.assign(Object.create(paid), { holds }) as FakePaidRequests,
   };
   const speak = (changes: object) =>

@@ -42,6 +42,8 @@ export interface SynthesizeDependencies {
   readonly catalog: Catalog;
   readonly providers: ProviderSet;
   readonly health: EndpointHealth;
+  /** From 0 to below 1, as Math.random. */
+  random(): number;
   readonly limits: SynthesisLimits;
   readonly encoders: Mp3Encoders;
   readonly clock: Clock;
@@ -114,7 +116,7 @@ interface Speaking {
 
 async function speak(speaking: Speaking): Promise<void> {
   const { request, candidates, generation, dependencies, delivered, record } = speaking;
-  const { limits, health, clock } = dependencies;
+  const { limits, health, clock, random } = dependencies;
   const winner = await winningAttempt<SpeechEndpoint, Voice>({
     // 1.
     generation,
@@ -125,6 +127,7 @@ async function speak(speaking: Speaking): Promise<void> {
     firstOutputTimeoutMs: limits.firstByteTimeoutMs,
     health,
     clock,
+    random,
   });
   const { endpoint, value } = winner;
   const { format, sampleRateHz, channels, ignoredParameters, first, rest, report } = value;
@@ -144,7 +147,7 @@ async function speak(speaking: Speaking): Promise<void> {
     for (let audio: Uint8Array | undefined = first; audio !== undefined; audio = await winner.next(rest)) {
       await handOut(audio, endpoint, delivered, generation);
     }
-    winner.recordSpeed(codePoints(request.input));
+    winner.recordAnswer(codePoints(request.input));
   } finally {
     rest.return?.().catch(() => undefined);
   }
@@ -192,7 +195,7 @@ async function beginSpeaking(
   { providers, encoders }: SynthesizeDependencies,
   bounds: AttemptBounds,
 ): Promise<Voice> {
-  const { adapter, connection } = await providers.speech(endpoint.providerSlug, endpoint.ownKey);
+  const { adapter, connection } = await providers.speech(endpoint.providerSlug, endpoint);
   const { call, transcode, ignoredParameters } = planCall(endpoint, request);
   const answer = await adapter.synthesize(call, { ...bounds, connection });
   const audio = transcode ? transcodePcmToMp3({ ...answer, encoders }) : answer.audio;

@@ -44,6 +44,7 @@ export function imageDependencies(
     room: new DecodeBudget().of("a key"),
     limits: { timeoutMs: 60_000 },
     clock,
+    random: () => 0.5,
     paid: new FakePaidRequests(),
     loadReferences: async () => [],
     ...changes,

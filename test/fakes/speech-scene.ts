@@ -47,6 +47,7 @@ export function speechDependencies(
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs, ...limits },
     encoders: new Mp3Encoders(),
     clock,
+    random: () => 0.5,
     paid: new FakePaidRequests(),
     ...changes,
   };

@@ -181,6 +181,9 @@ describe("without a wish", () => {
     const keys = [0, 1, 2].map((operatorKey) => offer("a", { operatorKey }));
     const orders = new Set(Array.from({ length: 50 }, () => route([...keys, offer("b")]).join(" ")));
     expect([...orders].sort()).toEqual(["a a a b", "b a a a"]);
+    expect(route([...keys, offer("b", { usd: 9n })], { sort: PRICE, allowFallbacks: false })).toEqual([
+      ..."aaa",
+    ]);
   });
 });
 

@@ -103,7 +103,13 @@ export function routeCandidates<E extends RoutableEndpoint>(options: RouteOption
     );
   }
   const ranked = rank(healthy, readings, options);
-  return preferences?.allowFallbacks === false ? ranked.slice(0, 1) : ranked;
+  return preferences?.allowFallbacks === false ? firstAlone(ranked) : ranked;
+}
+
+/** With the other keys that the operator has there: another endpoint is what may not be tried. */
+function firstAlone<E extends RoutableEndpoint>(ranked: readonly E[]): readonly E[] {
+  const [first] = ranked;
+  return ranked.filter(({ id, ownKey }) => id === first?.id && ownKey === first.ownKey);
 }
 
 function isWanted(slug: string, preferences: RouteOptions<RoutableEndpoint>["preferences"]): boolean {

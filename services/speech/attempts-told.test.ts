@@ -8,6 +8,12 @@ import { recordSpans } from "../../test/fakes/recorded-spans.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { synthesize } from "./synthesize.ts";
 
+const told = [
+  ["first", 503, "provider_overloaded"],
+  ["second", 0, "provider_bad_answer"],
+  ["third", 200, "provider_failed"],
+] as const;
+
 test("every attempt of a request is told in its record, in the log, in the trace and in its error", async () => {
   const paid = new FakePaidRequests();
   const { tracer, ended } = recordSpans();
@@ -27,11 +33,6 @@ test("every attempt of a request is told in its record, in the log, in the trace
   const frames = synthesize(speechRequest(), attribution, dependencies, signal, log);
   const error = await Array.fromAsync(frames).catch((thrown: unknown) => thrown);
 
-  const told = [
-    ["first", 503, "provider_overloaded"],
-    ["second", 0, "provider_bad_answer"],
-    ["third", 200, "provider_failed"],
-  ] as const;
   expect(paid.event().attempts).toMatchObject(
     told.map(([providerSlug, providerStatus, reason]) => ({ providerSlug, providerStatus, reason })),
   );

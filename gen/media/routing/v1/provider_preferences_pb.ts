@@ -129,7 +129,8 @@ export const ServingEndpointSchema: GenMessage<ServingEndpoint> = /*@__PURE__*/
  */
 export const ProviderSort = {
   /**
-   * Unset: the catalogue's order of preference, healthy endpoints first.
+   * Unset: what costs nothing first, the rest drawn by one over the square of its list price for this request; the
+   * cheapest first where the request has a seed or `order`. An outage in the last 30 s puts an endpoint last.
    *
    * @generated from enum value: PROVIDER_SORT_UNSPECIFIED = 0;
    */

@@ -1,40 +1,22 @@
 /**
  * Speech of a model with two endpoints at the same price, with both of them up and with one of them down: first byte, CPU of
  * this process and attempts a request, through the real plan, router, attempts, adapter and HTTP client to stand-ins in
- * processes of their own. Nothing is held or recorded here. `node bench/one-down.ts` (`--requests 2000 --concurrency 8`)
+ * processes of their own. Nothing is held or recorded here. `node bench/routing/one-down.ts` (`--requests 2000 --concurrency 8`)
  */
 import { parseArgs } from "node:util";
-<<<<<<< HEAD:bench/one-down.ts
-import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
-import { systemClock as clock } from "../lib/runtime/clock.ts";
-import { silentLog } from "../lib/runtime/log.ts";
-import type { ProviderHttp, ProviderManifest } from "../providers/contract.ts";
-import { createSpeechAdapter } from "../providers/openai-compatible/speech.ts";
-import { createProviders } from "../providers/registry.ts";
-import { EndpointHealth } from "../providers/routing/endpoint-health.ts";
-import { synthesize } from "../services/speech/synthesize.ts";
-import { FakePaidRequests, someAttribution } from "../test/fakes/fake-paid-requests.ts";
-import { catalogOf, speechEndpoint } from "../test/fakes/fake-speech.ts";
-import { speechDependencies, speechRequest } from "../test/fakes/speech-scene.ts";
-import { quantileOf } from "./load.ts";
-import { startUpstream } from "./targets.ts";
-=======
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import type { ProviderManifest } from "../../providers/contract.ts";
+import type { ProviderHttp, ProviderManifest } from "../../providers/contract.ts";
 import { createSpeechAdapter } from "../../providers/openai-compatible/speech.ts";
-import type { ProviderHttp } from "../../providers/provider-http.ts";
 import { createProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { synthesize } from "../../services/speech/synthesize.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
-import { noResultFetches } from "../../test/fakes/no-results.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { quantileOf } from "../load.ts";
 import { startUpstream } from "../targets.ts";
->>>>>>> be15e6e (fixup! bench: a simulated day of outages against the real router, and one of two endpoints down):bench/routing/one-down.ts
 
 const { values } = parseArgs({
   options: {
@@ -68,13 +50,7 @@ function sceneOf(environment: NodeJS.ProcessEnv, http: ProviderHttp) {
     {},
     {
       catalog: catalogOf(...slugs.map((providerSlug) => speechEndpoint({ providerSlug, ...endpoint }))),
-      providers: createProviders({
-        environment,
-        http,
-        results: noResultFetches,
-        log: silentLog,
-        manifests: slugs.map(manifestOf),
-      }),
+      providers: createProviders({ environment, http, log: silentLog, manifests: slugs.map(manifestOf) }),
       health: new EndpointHealth({ clock }),
       random: Math.random,
     },

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { Day } from "./simulation.ts";
 
-const command = fileURLToPath(new URL("../routing-day.ts", import.meta.url));
+const command = fileURLToPath(new URL("routing-day.ts", import.meta.url));
 
 /** In a process of its own, since it replaces the time of its process. */
 async function simulate(seed: number): Promise<Day> {

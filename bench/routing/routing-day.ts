@@ -1,10 +1,10 @@
 /**
  * A day of outages, slowdowns and price changes at three vendors of one model, simulated from a seed with the real router,
- * health and attempts: what the gateway makes of it beside each vendor alone. `node bench/routing-day.ts`
+ * health and attempts: what the gateway makes of it beside each vendor alone. `node bench/routing/routing-day.ts`
  * (`--hours 24 --rate 1 --seed 1`, `--json`)
  */
 import { parseArgs } from "node:util";
-import { type Day, type Fared, simulateDay } from "./routing-day/simulation.ts";
+import { type Day, type Fared, simulateDay } from "./simulation.ts";
 
 const { values } = parseArgs({
   options: {

@@ -7,13 +7,15 @@ import { parseArgs } from "node:util";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { systemClock as clock } from "../../lib/runtime/clock.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
-import type { ProviderHttp, ProviderManifest } from "../../providers/contract.ts";
+import type { ProviderManifest } from "../../providers/contract.ts";
 import { createSpeechAdapter } from "../../providers/openai-compatible/speech.ts";
+import type { ProviderHttp } from "../../providers/provider-http.ts";
 import { createProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { synthesize } from "../../services/speech/synthesize.ts";
 import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-requests.ts";
 import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
+import { noResultFetches } from "../../test/fakes/no-results.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { quantileOf } from "../load.ts";
 import { startUpstream } from "../targets.ts";
@@ -50,7 +52,13 @@ function sceneOf(environment: NodeJS.ProcessEnv, http: ProviderHttp) {
     {},
     {
       catalog: catalogOf(...slugs.map((providerSlug) => speechEndpoint({ providerSlug, ...endpoint }))),
-      providers: createProviders({ environment, http, log: silentLog, manifests: slugs.map(manifestOf) }),
+      providers: createProviders({
+        environment,
+        http,
+        results: noResultFetches,
+        log: silentLog,
+        manifests: slugs.map(manifestOf),
+      }),
       health: new EndpointHealth({ clock }),
       random: Math.random,
     },

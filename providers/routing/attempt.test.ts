@@ -188,7 +188,7 @@ test("each endpoint failing in turn, the first that does not fail wins, and a fi
         id: `e${index}`,
       }));
       const tried = reached.filter(({ each }) => typeof each === "string").map(({ id }) => id);
-      const last = reached.at(-1);
+      const last = reached.findLast(({ each }) => typeof each === "string");
       // Nothing was sent to it and nobody else is left.
       if (last?.each === "network") tried.push(last.id);
       const running = scene.run().then(

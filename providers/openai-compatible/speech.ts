@@ -15,15 +15,7 @@ import {
   type UpstreamReport,
 } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpResponse } from "../provider-http.ts";
-import {
-  audioOf,
-  decodeAudio,
-  emptyAnswer,
-  isAudioOf,
-  mediaTypeOf,
-  pcmShapeOf,
-  speechAnswer,
-} from "../upstream/audio.ts";
+import { answerOfBody, decodeAudio, emptyAnswer, mediaTypeOf, speechAnswer } from "../upstream/audio.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
 import { jsonEvents } from "../upstream/events.ts";
 import { errorFromEvent, errorFromTransport, isRecord } from "../upstream/failure.ts";
@@ -56,17 +48,12 @@ export function createSpeechAdapter({ http, path, nowMs }: SpeechDialectOptions)
         onSent,
       };
       const response = await send(http, request, { secrets: secretsOf(call, context), nowMs });
+      if (!isEventStream) return await answerOfBody(response, call, signal);
+      if (!mediaTypeOf(response.headers).startsWith("text/event-stream")) throw refuse(response);
+      const events = new AudioEvents(call, context, response);
+      const report = () => events.report;
       const { format } = call;
-      const mediaType = mediaTypeOf(response.headers);
-      if (isEventStream) {
-        if (!mediaType.startsWith("text/event-stream")) throw refuse(response);
-        const events = new AudioEvents(call, context, response);
-        const report = () => events.report;
-        return await speechAnswer({ format, shape: call, audio: events.audio(), response, report });
-      }
-      if (!isAudioOf(response, format)) throw refuse(response);
-      const shape = pcmShapeOf(mediaType, call);
-      return await speechAnswer({ format, shape, audio: audioOf(response, signal), response });
+      return await speechAnswer({ format, shape: call, audio: events.audio(), response, report });
     },
   };
 }

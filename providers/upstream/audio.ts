@@ -1,7 +1,8 @@
-import type { AudioFormat, SpeechAnswer, UpstreamReport } from "../contract.ts";
+import type { AudioFormat, SpeechAnswer, SpeechCall, UpstreamReport } from "../contract.ts";
 import { type NativeAudioFormat, ProviderError } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
 import { errorFromTransport } from "./failure.ts";
+import { refuse } from "./send.ts";
 import { untilLeft } from "./until-left.ts";
 import { samplesOfWav } from "./wav.ts";
 
@@ -87,6 +88,28 @@ export async function speechAnswer({
   if (format !== "wav") return { ...answer, ...shape, format, audio: untilLeft(audio, response) };
   const wav = await samplesOfWav(untilLeft(audio, response));
   return { ...answer, format: "pcm" satisfies AudioFormat, ...wav };
+}
+
+/**
+ * The answer whose body is the audio itself, of the format asked for; it is given up where its headers say that it is
+ * something else. What the vendor reports stands in its headers, if anywhere. Throws ProviderError.
+ */
+export async function answerOfBody(
+  response: ProviderHttpResponse,
+  call: Pick<SpeechCall, "format" | "sampleRateHz" | "channels">,
+  signal: AbortSignal,
+  report?: BegunAudio["report"],
+): Promise<SpeechAnswer> {
+  const { format } = call;
+  if (!isAudioOf(response, format)) throw refuse(response);
+  const shape = pcmShapeOf(mediaTypeOf(response.headers), call);
+  return await speechAnswer({
+    format,
+    shape,
+    audio: audioOf(response, signal),
+    response,
+    ...(report && { report }),
+  });
 }
 
 /** Decodes base64 or hex strictly: what Buffer would skip or cut short is an error. Throws ProviderError. */

@@ -20,6 +20,8 @@ export interface AudioBehaviour {
   framing?: "chunked" | "length";
   /** In place of the right one. */
   contentType?: string;
+  /** In place of the vendor's own, or besides them; undefined leaves one out. */
+  headers?: Readonly<Record<string, string | undefined>>;
   /** The headers wait for it. */
   beforeHeaders?: () => Promise<void>;
   /** Each chunk waits for it; chunks count from 0. */

@@ -38,10 +38,15 @@ export function createSpeechAnswers() {
       await behaviour.beforeHeaders?.();
       const source = body.response_format === "pcm" ? pcm : mp3;
       const isEventStream = body.stream_format === "sse";
-      startAudio(body, behaviour, answer, isEventStream);
-      await (isEventStream
-        ? sendEvents(source, behaviour, answer)
-        : sendAudio(behaviour, answer, (start, end) => answer.write(joined(source.pieces(start, end)))));
+      if (!isEventStream)
+        return await answerWithAudio(source, behaviour, answer, {
+          "content-type": contentTypes[body.response_format],
+        });
+      answer.start(200, {
+        "content-type": behaviour.contentType ?? "text/event-stream; charset=utf-8",
+        "transfer-encoding": "chunked",
+      });
+      await sendEvents(source, behaviour, answer);
       if (behaviour.beforeEnd !== undefined) await Promise.race([behaviour.beforeEnd(), answer.closed]);
       if (!answer.isClosed) answer.end();
     }
@@ -74,19 +79,26 @@ function totalBytesOf(behaviour: AudioBehaviour): number {
   return behaviour.totalBytes ?? 20 * 4096;
 }
 
-function startAudio(
-  body: SpeechRequestBody,
+/** Answers with the audio itself, as the behaviour says; `headers` are the vendor's own. */
+export async function answerWithAudio(
+  source: AudioSource,
   behaviour: AudioBehaviour,
   answer: StandInAnswer,
-  isEventStream: boolean,
-): void {
-  const contentType = isEventStream ? "text/event-stream; charset=utf-8" : contentTypes[body.response_format];
-  answer.start(200, {
-    "content-type": behaviour.contentType ?? contentType,
-    ...(behaviour.framing === "length" && !isEventStream
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const all = {
+    ...headers,
+    ...(behaviour.contentType !== undefined && { "content-type": behaviour.contentType }),
+    ...behaviour.headers,
+    ...(behaviour.framing === "length"
       ? { "content-length": String(totalBytesOf(behaviour)) }
       : { "transfer-encoding": "chunked" }),
-  });
+  };
+  const sent = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  answer.start(200, Object.fromEntries(sent));
+  await sendAudio(behaviour, answer, (start, end) => answer.write(joined(source.pieces(start, end))));
+  if (behaviour.beforeEnd !== undefined) await Promise.race([behaviour.beforeEnd(), answer.closed]);
+  if (!answer.isClosed) answer.end();
 }
 
 /** Sends chunk by chunk and stops where the behaviour says; returns early only when the client has left. */

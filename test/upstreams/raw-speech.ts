@@ -1,0 +1,71 @@
+/**
+ * What the stand-ins share whose vendor answers a request to speak with the audio itself; what differs is how a request
+ * is read and how it is refused.
+ */
+import { createAudioSource, type SourceFormat } from "./audio-source.ts";
+import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai-behaviour.ts";
+import { answerWithAudio } from "./openai-speech.ts";
+import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+
+/** What a request asks for, once the vendor has no objection. */
+export interface SpokenText {
+  readonly input: string;
+  readonly format: SourceFormat;
+  /** Of the answer, its content type among them. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A refusal as the vendor sends it. */
+export interface SpeechRefusal {
+  readonly status: number;
+  readonly body: object;
+}
+
+/** One vendor's wire. */
+export interface RawSpeechWire {
+  /** Checks a request as the vendor documents it. */
+  read(request: ReceivedRequest, apiKey: string): SpokenText | SpeechRefusal;
+  /** The vendor's error body for a status. */
+  refusal(behaviour: ErrorBehaviour): SpeechRefusal;
+}
+
+/** How a stand-in for speech is started. */
+export interface SpeechUpstreamOptions {
+  port?: number;
+  /** Whether requests are kept; off for load. */
+  log?: boolean;
+  /** The key that it knows; "test-key" by default. */
+  apiKey?: string;
+  /** Chooses by request where nothing is queued; undefined falls through to markers and plain audio. */
+  behave?: (spoken: { readonly input: string }) => SpeechBehaviour | undefined;
+}
+
+/** A running stand-in for speech. */
+export interface SpeechUpstream extends StandIn {
+  /** Queues behaviours for the next valid requests, one each; they come before everything else. */
+  next(...behaviours: SpeechBehaviour[]): void;
+}
+
+/** Starts one. The behaviour of a valid request: queued, else `behave`, else its marker, else audio in a burst. */
+export async function startRawSpeech(
+  wire: RawSpeechWire,
+  { apiKey = "test-key", behave, ...server }: SpeechUpstreamOptions,
+): Promise<SpeechUpstream> {
+  const queued: SpeechBehaviour[] = [];
+  const sources = { mp3: createAudioSource("mp3"), pcm: createAudioSource("pcm") };
+  const refuse = (answer: StandInAnswer, { status, body }: SpeechRefusal, headers = {}) =>
+    answer.send(status, { "content-type": "application/json", ...headers }, JSON.stringify(body));
+
+  const standIn = await startStandIn(async (request, answer) => {
+    const spoken = wire.read(request, apiKey);
+    if ("status" in spoken) return refuse(answer, spoken);
+    const behaviour: SpeechBehaviour = queued.shift() ??
+      behave?.(spoken) ??
+      behaviourOfMarker(spoken.input) ?? { kind: "audio" };
+    if (behaviour.kind === "error") return refuse(answer, wire.refusal(behaviour), behaviour.headers);
+    if (behaviour.kind === "plain") return answer.send(behaviour.status, behaviour.headers, behaviour.body);
+    await behaviour.beforeHeaders?.();
+    await answerWithAudio(sources[spoken.format], behaviour, answer, spoken.headers);
+  }, server);
+  return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
+}

@@ -40,7 +40,13 @@ describeRawSpeech(
     errors,
     requests: [
       [
-        { input: "Hi.", speed: 1, format: "mp3", upstreamModel: "eleven_v3" },
+        {
+          input: "Hi.",
+          speed: 1,
+          format: "mp3",
+          upstreamModel: "eleven_v3",
+          options: { voice_settings: { speed: 0.7 } },
+        },
         {
           path: "/v1/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream?output_format=mp3_44100_128",
           json: { text: "Hi.", model_id: "eleven_v3" },

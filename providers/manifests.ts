@@ -1,3 +1,4 @@
+import { cartesia } from "./cartesia/index.ts";
 import type { ProviderManifest } from "./contract.ts";
 import { deepgram } from "./deepgram/index.ts";
 import { elevenlabs } from "./elevenlabs/index.ts";
@@ -6,7 +7,7 @@ import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
-export const builtInProviders: readonly ProviderManifest[] = [local, openai, gemini, elevenlabs, deepgram];
+export const builtInProviders: readonly ProviderManifest[] = [local, openai, gemini, elevenlabs, deepgram, cartesia];
 
 /** The providers to which an account may bring its own key: those that need one. */
 export const ownKeySlugs: readonly string[] = builtInProviders

@@ -2,7 +2,7 @@
  * What the stand-ins share whose vendor answers a request to speak with the audio itself; what differs is how a request
  * is read and how it is refused.
  */
-import { createAudioSource, type SourceFormat } from "./audio-source.ts";
+import { type AudioSource, createAudioSource, type SourceFormat } from "./audio-source.ts";
 import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai-behaviour.ts";
 import { answerWithAudio } from "./openai-speech.ts";
 import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
@@ -13,6 +13,8 @@ export interface SpokenText {
   readonly format: SourceFormat;
   /** Of the answer, its content type among them. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What stands before the audio, such as the header of a WAV; a behaviour counts its bytes as audio. */
+  readonly head?: Uint8Array;
 }
 
 /** A refusal as the vendor sends it. */
@@ -65,7 +67,16 @@ export async function startRawSpeech(
     if (behaviour.kind === "error") return refuse(answer, wire.refusal(behaviour), behaviour.headers);
     if (behaviour.kind === "plain") return answer.send(behaviour.status, behaviour.headers, behaviour.body);
     await behaviour.beforeHeaders?.();
-    await answerWithAudio(sources[spoken.format], behaviour, answer, spoken.headers);
+    const source = sources[spoken.format];
+    const whole = spoken.head === undefined ? source : prefixed(spoken.head, source);
+    await answerWithAudio(whole, behaviour, answer, spoken.headers);
   }, server);
   return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
+}
+
+function prefixed(head: Uint8Array, source: AudioSource): AudioSource {
+  const after = (at: number) => Math.max(0, at - head.length);
+  return {
+    pieces: (start, end) => [head.subarray(start, end), ...source.pieces(after(start), after(end))],
+  };
 }

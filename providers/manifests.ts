@@ -3,11 +3,12 @@ import type { ProviderManifest } from "./contract.ts";
 import { deepgram } from "./deepgram/index.ts";
 import { elevenlabs } from "./elevenlabs/index.ts";
 import { gemini } from "./gemini/index.ts";
+import { lmnt } from "./lmnt/index.ts";
 import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
-export const builtInProviders: readonly ProviderManifest[] = [local, openai, gemini, elevenlabs, deepgram, cartesia];
+export const builtInProviders: readonly ProviderManifest[] = [local, openai, gemini, elevenlabs, deepgram, cartesia, lmnt];
 
 /** The providers to which an account may bring its own key: those that need one. */
 export const ownKeySlugs: readonly string[] = builtInProviders

@@ -8,7 +8,15 @@ import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
-export const builtInProviders: readonly ProviderManifest[] = [local, openai, gemini, elevenlabs, deepgram, cartesia, lmnt];
+export const builtInProviders: readonly ProviderManifest[] = [
+  local,
+  openai,
+  gemini,
+  elevenlabs,
+  deepgram,
+  cartesia,
+  lmnt,
+];
 
 /** The providers to which an account may bring its own key: those that need one. */
 export const ownKeySlugs: readonly string[] = builtInProviders

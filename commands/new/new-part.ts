@@ -32,10 +32,10 @@ export function newProvider(slug: string): NewPart {
   files.set(registry, register(registry, importLine, /\bbuiltInProviders\b[^=]*= \[[^\]]*/, names.camel));
   const row = `| ${names.Name} | \`${names.CONSTANT}_API_KEY\` | \`${slug}/voice-1\` | \`${slug}/brush-1\` |`;
   files.set("README.md", addRow("README.md", "| provider |", row));
-  const next = `Now make it true: the address and paths in providers/${slug}/index.ts; models, voices, sizes and prices in
-catalog/${slug}.yaml, in the stand-in and in README's table. Then:
+  const next = `Now make it true: the vendor's name as it writes it; the address and paths in providers/${slug}/index.ts; models, voices,
+sizes and prices in catalog/${slug}.yaml, in the stand-in and in README's table. Then:
 
-  npm run types && npm test -- providers/${slug} providers/catalog test/tidy.test.ts test/architecture.test.ts
+  npm run types && npm test -- providers/${slug} providers/catalog test/upstreams test/tidy.test.ts test/architecture.test.ts
 
 With ${names.CONSTANT}_API_KEY set, npm run dev reaches the vendor.`;
   return { files, next };

@@ -41,6 +41,8 @@ export interface SpeechCapabilities {
   readonly voices: readonly Voice[];
   /** Other names of the voices, by what callers write. */
   readonly voiceAliases?: ReadonlyMap<string, string>;
+  /** Whether any other voice is passed on as well where an account's own key is used: its account there may have some. */
+  readonly ownVoices?: boolean;
   /** Undefined: callers must name a voice. */
   readonly defaultVoice: string | undefined;
   /** Unicode code points. */

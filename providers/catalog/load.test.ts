@@ -128,6 +128,7 @@ test("an entry becomes a model and its endpoint", async () => {
             maxInputCharacters: 100,
             speed: { min: 0.5, max: 2 },
             instructions: false,
+            ownVoices: false,
           },
           cancel: undefined,
           billedBy: undefined,
@@ -212,11 +213,12 @@ test("the prices that come along have a source with its date, and none is 0", as
   }
 });
 
-test("an entry may say that its vendor bills no cancelled work, and that it takes instructions", async () => {
-  const instructed = { ...endpoint, cancel: "free", speech: { ...endpoint.speech, instructions: true } };
+test("an entry may say that cancelled work is free, that it takes instructions and own voices", async () => {
+  const spoken = { ...endpoint.speech, instructions: true, own_voices: true };
+  const instructed = { ...endpoint, cancel: "free", speech: spoken };
   const catalog = await load({ "acme.yaml": { ...acme, endpoints: [instructed] } });
   const [only] = catalog.speechModel("acme/one")?.endpoints ?? [];
-  expect(only).toMatchObject({ cancel: "free", speech: { instructions: true } });
+  expect(only).toMatchObject({ cancel: "free", speech: { instructions: true, ownVoices: true } });
   const odd = { "acme.yaml": { ...acme, endpoints: [{ ...endpoint, cancel: "cheap" }] } };
   await expect(load(odd)).rejects.toThrow("cancel");
 });

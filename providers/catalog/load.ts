@@ -201,6 +201,7 @@ function toSpeech(entry: SpeechEntry): SpeechCapabilities {
     channels: entry.channels,
     voices: (entry.voices ?? []).map(toVoice),
     voiceAliases: new Map(Object.entries(entry.voice_aliases ?? {})),
+    ownVoices: entry.own_voices ?? false,
     defaultVoice: entry.default_voice,
     maxInputCharacters: entry.max_input_characters,
     speed: entry.speed,

@@ -61,6 +61,7 @@ const SpeechSchema = Type.Object(
     channels: Type.Integer({ minimum: 1, maximum: 2 }),
     voices: Type.Optional(Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 })),
     voice_aliases: Type.Optional(Type.Record(text(200), text(200), { maxProperties: 1000 })),
+    own_voices: Type.Optional(Type.Boolean()),
     default_voice: Type.Optional(text(200)),
     max_input_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     speed: Type.Optional(

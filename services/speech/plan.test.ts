@@ -112,6 +112,21 @@ describe("the candidates for a request", () => {
     expect(error.retryAfterMs).toBeGreaterThan(0);
   });
 
+  test("take an account's own voices with its own key alone", () => {
+    const keyOf = (ownVoices: boolean, voice: string) => {
+      const endpoint = speechEndpoint({ speech: { voices, voiceAliases, ownVoices } });
+      const sources = { catalog: catalogOf(endpoint), health: newHealth(), providers: { isOn: () => true } };
+      const found = candidatesFor(request({ voice }), sources, new Map([["acme", "sk-own"]]));
+      return found.map(({ ownKey }) => ownKey);
+    };
+    expect(keyOf(true, "a-clone")).toEqual(["sk-own"]);
+    expect(keyOf(true, "alloy")).toEqual(["sk-own", undefined]);
+    expect(() => keyOf(false, "a-clone")).toThrow(DomainError);
+    expect(refusal(oneWith({ voices, ownVoices: true }), { voice: "a-clone" }).issues).toEqual([
+      { path: "voice", message: "is not a voice of this model" },
+    ]);
+  });
+
   test("leave out an endpoint that can't do it", () => {
     const strict = speechEndpoint({ providerSlug: "strict", speech: { voices, maxInputCharacters: 3 } });
     expect(slugs([strict, acme])).toEqual(["acme"]);

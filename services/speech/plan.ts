@@ -50,14 +50,15 @@ export function mostCostOf(endpoint: SpeechEndpoint, request: SpeechRequest): bi
   });
 }
 
-function unsupportedBy({ speech }: SpeechEndpoint, request: SpeechRequest): Issue[] {
+function unsupportedBy({ speech, ownKey }: Candidate<SpeechEndpoint>, request: SpeechRequest): Issue[] {
   const issues: Issue[] = [];
   const { voices, defaultVoice, maxInputCharacters, formats } = speech;
   if (request.voice === undefined && defaultVoice === undefined) {
     issues.push({ path: "voice", message: "is required by this model" });
   }
   const voice = voiceOf(speech, request);
-  if (voice !== undefined && voices.length > 0 && !voices.some(({ id }) => id === voice)) {
+  const takesAny = voices.length === 0 || (speech.ownVoices === true && ownKey !== undefined);
+  if (voice !== undefined && !takesAny && !voices.some(({ id }) => id === voice)) {
     issues.push({ path: "voice", message: "is not a voice of this model" });
   }
   if (codePoints(request.input) > maxInputCharacters) {

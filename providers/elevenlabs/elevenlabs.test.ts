@@ -35,7 +35,12 @@ describeRawSpeech(
   {
     manifest: elevenlabs,
     startUpstream: startElevenLabsUpstream,
-    call: { upstreamModel: "eleven_flash_v2_5", voice: "JBFqnCBsd6RMkjVDRZzb", speed: 1.1 },
+    call: {
+      upstreamModel: "eleven_flash_v2_5",
+      voice: "JBFqnCBsd6RMkjVDRZzb",
+      speed: 1.1,
+      settings: { credits_per_character: 0.5 },
+    },
     formats: ["mp3", "pcm"],
     errors,
     requests: [
@@ -68,11 +73,11 @@ describeRawSpeech(
       ],
     ],
     reports: [
-      [{}, { characters: 16 }],
+      [{}, { characters: 32 }],
       [{ "character-cost": undefined }, undefined],
       [{ "character-cost": "" }, { characters: Number.NaN }],
       [{ "character-cost": "many" }, { characters: Number.NaN }],
-      [{ "character-cost": "-3" }, { characters: -3 }],
+      [{ "character-cost": "-3" }, { characters: -6 }],
     ],
     hostileOptions: { text: "x", model_id: "eleven_v3", voice_settings: { speed: 0.7 } },
   },

@@ -1,6 +1,7 @@
 /**
  * ElevenLabs' "stream speech": the voice in the path, the encoding in the query, the audio itself as the answer, what it
- * cost in a header.
+ * cost in a header, in credits. How many of them a character takes stands in the endpoint's `settings.credits_per_character`,
+ * 1 unless given.
  */
 import { ProviderError, type ProviderErrorKind, type SpeechAdapter, type SpeechCall } from "../contract.ts";
 import type { ProviderHttp } from "../provider-http.ts";
@@ -34,12 +35,16 @@ export function createSpeechAdapter({ http }: { readonly http: ProviderHttp }): 
       };
       const secrets = [connection.apiKey, call.input];
       const response = await send(http, request, { secrets, meanings });
-      // In its own unit, credits: the faster models take half a credit a character.
-      const characters = parseHeaderCount(response.headers["character-cost"]);
-      const report = () => (characters === undefined ? undefined : { characters });
+      const credits = parseHeaderCount(response.headers["character-cost"]);
+      const report = () => (credits === undefined ? undefined : { characters: credits / creditsEach(call) });
       return await answerOfBody(response, call, signal, report);
     },
   };
+}
+
+/** Credits that a character of the model takes. */
+function creditsEach({ settings: { credits_per_character: credits } }: SpeechCall): number {
+  return typeof credits === "number" ? credits : 1;
 }
 
 function outputFormat({ format, sampleRateHz }: SpeechCall): string {

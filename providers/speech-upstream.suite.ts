@@ -20,6 +20,8 @@ export interface SpeechVendor<U extends SpeechUpstream = SpeechUpstream> {
   readonly call: Pick<SpeechCall, "upstreamModel" | "voice"> & Partial<SpeechCall>;
   /** Formats that the upstream makes itself. */
   readonly formats: readonly AudioFormat[];
+  /** Samples a second of its mp3 where that is not what was asked for. */
+  readonly mp3RateHz?: number;
 }
 
 /** What the suites know of a provider of speech whose upstream is a stand-in. */
@@ -144,7 +146,8 @@ function describeEdges(name: string, vendor: RawSpeechVendor): void {
       const { upstream, adapter, call, connection } = given;
       upstream.next({ kind: "audio", totalBytes: smallBytes, chunkBytes: 1, ...behaviour });
       const answer = await adapter.synthesize({ ...call, ...more }, attempt(connection).context);
-      return { chunks: await Array.fromAsync(answer.audio), report: answer.report() };
+      const { sampleRateHz } = answer;
+      return { chunks: await Array.fromAsync(answer.audio), report: answer.report(), sampleRateHz };
     };
     const cases = vendor.formats.flatMap((format) =>
       (["chunked", "length"] as const).map((framing) => ({ format, framing })),
@@ -155,8 +158,10 @@ function describeEdges(name: string, vendor: RawSpeechVendor): void {
         const cut = speak({ cutAfterBytes, framing }, { format });
         await expect(cut, String(cutAfterBytes)).rejects.toMatchObject({ kind: "network" });
       }
-      const { chunks } = await speak({ framing }, { format });
+      const { chunks, sampleRateHz } = await speak({ framing }, { format });
       expect(Buffer.concat(chunks)).toHaveLength(smallBytes);
+      const { mp3RateHz = given.call.sampleRateHz } = vendor;
+      expect(sampleRateHz).toBe(format === "mp3" ? mp3RateHz : given.call.sampleRateHz);
     });
 
     test.for(vendor.requests)("sends what is asked: %o", async ([call, { headers, ...sent }]) => {

@@ -35,6 +35,7 @@ describeRawSpeech(
     startUpstream: startDeepgramUpstream,
     call: { upstreamModel: "aura-2", voice: "thalia-en" },
     formats: ["mp3", "pcm"],
+    mp3RateHz: 22_050,
     errors,
     requests: [
       [

@@ -12,6 +12,9 @@ import { parseHeaderCount } from "../upstream/token-count.ts";
 /** Codes whose HTTP status says something else: "The model failed to process the request." is no fault of the caller. */
 const meanings: ReadonlyMap<string, ProviderErrorKind> = new Map([["unprocessable_entity", "upstream"]]);
 
+/** Fixed for this encoding. */
+const mp3RateHz = 22_050;
+
 /** Makes the adapter. It has no use for options. */
 export function createSpeechAdapter({ http }: { readonly http: ProviderHttp }): SpeechAdapter {
   return {
@@ -29,7 +32,7 @@ export function createSpeechAdapter({ http }: { readonly http: ProviderHttp }): 
       const count = response.headers["dg-char-count"] ?? response.headers["x-dg-characters"];
       const characters = parseHeaderCount(count);
       const report = () => (characters === undefined ? undefined : { characters });
-      return await answerOfBody(response, call, signal, report);
+      return await answerOfBody(response, call, signal, { report, mp3RateHz });
     },
   };
 }

@@ -42,6 +42,7 @@ describeRawSpeech(
       settings: { credits_per_character: 0.5 },
     },
     formats: ["mp3", "pcm"],
+    mp3RateHz: 44_100,
     errors,
     requests: [
       [

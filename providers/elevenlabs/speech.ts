@@ -20,6 +20,8 @@ const meanings: ReadonlyMap<string, ProviderErrorKind> = new Map([
   ["voice_not_found", "invalid_request"],
 ]);
 
+const mp3RateHz = 44_100;
+
 /** Makes the adapter. */
 export function createSpeechAdapter({ http }: { readonly http: ProviderHttp }): SpeechAdapter {
   return {
@@ -37,7 +39,7 @@ export function createSpeechAdapter({ http }: { readonly http: ProviderHttp }): 
       const response = await send(http, request, { secrets, meanings });
       const credits = parseHeaderCount(response.headers["character-cost"]);
       const report = () => (credits === undefined ? undefined : { characters: credits / creditsEach(call) });
-      return await answerOfBody(response, call, signal, report);
+      return await answerOfBody(response, call, signal, { report, mp3RateHz });
     },
   };
 }
@@ -48,7 +50,7 @@ function creditsEach({ settings: { credits_per_character: credits } }: SpeechCal
 }
 
 function outputFormat({ format, sampleRateHz }: SpeechCall): string {
-  if (format === "mp3") return "mp3_44100_128";
+  if (format === "mp3") return `mp3_${mp3RateHz}_128`;
   if (format === "pcm") return `pcm_${sampleRateHz}`;
   throw new ProviderError("invalid_request", "The upstream has no such format.");
 }

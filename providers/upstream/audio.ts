@@ -90,26 +90,29 @@ export async function speechAnswer({
   return { ...answer, format: "pcm" satisfies AudioFormat, ...wav };
 }
 
+/** What is known of an answer whose body is the audio itself. */
+export interface BodyFacts {
+  /** What the vendor reports, which stands in its headers, if anywhere. */
+  readonly report?: () => UpstreamReport | undefined;
+  /** Samples a second of its mp3, where they are not what was asked for. */
+  readonly mp3RateHz?: number;
+}
+
 /**
  * The answer whose body is the audio itself, of the format asked for; it is given up where its headers say that it is
- * something else. What the vendor reports stands in its headers, if anywhere. Throws ProviderError.
+ * something else. Throws ProviderError.
  */
 export async function answerOfBody(
   response: ProviderHttpResponse,
-  call: Pick<SpeechCall, "format" | "sampleRateHz" | "channels">,
+  { format, sampleRateHz, channels }: Pick<SpeechCall, "format" | "sampleRateHz" | "channels">,
   signal: AbortSignal,
-  report?: BegunAudio["report"],
+  { report, mp3RateHz = sampleRateHz }: BodyFacts = {},
 ): Promise<SpeechAnswer> {
-  const { format } = call;
   if (!isAudioOf(response, format)) throw refuse(response);
-  const shape = pcmShapeOf(mediaTypeOf(response.headers), call);
-  return await speechAnswer({
-    format,
-    shape,
-    audio: audioOf(response, signal),
-    response,
-    ...(report && { report }),
-  });
+  const known = { sampleRateHz: format === "mp3" ? mp3RateHz : sampleRateHz, channels };
+  const shape = pcmShapeOf(mediaTypeOf(response.headers), known);
+  const audio = audioOf(response, signal);
+  return await speechAnswer({ format, shape, audio, response, ...(report && { report }) });
 }
 
 /** Decodes base64 or hex strictly: what Buffer would skip or cut short is an error. Throws ProviderError. */

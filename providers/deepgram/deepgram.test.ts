@@ -39,6 +39,14 @@ describeRawSpeech(
     errors,
     requests: [
       [
+        { input: "Hallo.", format: "mp3", speed: 0.7, voice: "viktoria-de" },
+        {
+          path: "/v1/speak?model=aura-2-viktoria-de&encoding=mp3",
+          json: { text: "Hallo." },
+          headers: { authorization: "Token sk-the-right-one" },
+        },
+      ],
+      [
         { input: "Hi.", format: "mp3", speed: 0.7 },
         {
           path: "/v1/speak?model=aura-2-thalia-en&encoding=mp3&speed=0.7",

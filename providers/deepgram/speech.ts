@@ -45,6 +45,7 @@ function queryOf({ upstreamModel, voice, format, sampleRateHz, speed }: SpeechCa
     query.set("container", "none");
     query.set("sample_rate", String(sampleRateHz));
   } else throw new ProviderError("invalid_request", "The upstream has no such format.");
-  if (speed !== 1) query.set("speed", String(speed));
+  // The other languages have no speed yet: asking for one would fail the request.
+  if (speed !== 1 && /-(en|es)$/.test(voice)) query.set("speed", String(speed));
   return query;
 }

@@ -7,7 +7,13 @@ import {
   startRawSpeech,
 } from "./raw-speech.ts";
 
-const models = ["aura-asteria-en", "aura-2-thalia-en", "aura-2-apollo-en", "aura-2-celeste-es"];
+const models = [
+  "aura-asteria-en",
+  "aura-2-thalia-en",
+  "aura-2-apollo-en",
+  "aura-2-celeste-es",
+  "aura-2-viktoria-de",
+];
 const knownParameters = ["model", "encoding", "container", "sample_rate", "bit_rate", "speed"];
 const sampleRates = ["8000", "16000", "24000", "32000", "48000"];
 const longestText = 2_000;
@@ -80,6 +86,8 @@ function findFault(query: URLSearchParams): SpeechRefusal | undefined {
     return format(`sample_rate must be ${sampleRates.join(", ")} when encoding=linear16`);
   }
   const speed = Number(query.get("speed") ?? 1);
+  if (query.has("speed") && query.get("model")?.endsWith("-de"))
+    return bad("speed is not supported by this model");
   return speed >= 0.7 && speed <= 1.5 ? undefined : bad("speed must be between 0.7 and 1.5");
 }
 

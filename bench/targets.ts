@@ -27,7 +27,7 @@ export interface Target {
 
 /** The stand-in upstream. */
 export async function startUpstream() {
-  const child = startChild("test/upstreams/openai-main.ts");
+  const child = startChild("test/upstreams/openai/openai-main.ts");
   const baseUrl = await child.line((line) => line.startsWith("http://"));
   return { baseUrl, stop: () => child.stop() };
 }

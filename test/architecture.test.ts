@@ -180,7 +180,7 @@ describe("the rule of the arrows", () => {
     ["standalone/main.ts", "services/speech/rpc.ts"],
     ["commands/admin.ts", "services/account/store.ts"],
     ["commands/new.ts", "test/rules/source-files.ts"],
-    ["bench/speech.ts", "test/upstreams/openai.ts"],
+    ["bench/speech.ts", "test/upstreams/openai/openai.ts"],
   ])("%s may import %s", ([from = "", target = ""]) => {
     expect(check(from, target)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
-import type { OpenAiUpstream, OpenAiUpstreamOptions } from "../../test/upstreams/openai.ts";
-import type { ImageBehaviour } from "../../test/upstreams/openai-image-behaviour.ts";
+import type { OpenAiUpstream, OpenAiUpstreamOptions } from "../../test/upstreams/openai/openai.ts";
+import type { ImageBehaviour } from "../../test/upstreams/openai/openai-image-behaviour.ts";
 import type { ImageCall, ImageFormat, ProviderErrorKind, ProviderManifest } from "../contract.ts";
 import {
   describeImageProvider,

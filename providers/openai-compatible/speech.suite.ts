@@ -1,5 +1,5 @@
-import type { OpenAiUpstream } from "../../test/upstreams/openai.ts";
-import type { SpeechBehaviour } from "../../test/upstreams/openai-behaviour.ts";
+import type { OpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
+import type { SpeechBehaviour } from "../../test/upstreams/openai/openai-behaviour.ts";
 import { describeSpeechProvider, type SpeechFailure } from "../provider.suite.ts";
 import {
   createSpeechSetup,

@@ -1,4 +1,4 @@
-import { startOpenAiUpstream } from "../../test/upstreams/openai.ts";
+import { startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
 import { describeCompatibleImage } from "../openai-compatible/image.suite.ts";
 import { openai } from "./index.ts";
 

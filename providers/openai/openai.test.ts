@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
 import type { ImageCall } from "../contract.ts";
 import { describeCompatibleSpeech } from "../openai-compatible/speech.suite.ts";
 import { openai } from "./index.ts";

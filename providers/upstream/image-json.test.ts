@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodeBase64 } from "../upstream/base64.ts";
+import { decodeBase64 } from "./base64.ts";
 import { ImageJsonReader, parseImageJson } from "./image-json.ts";
 
 function cutUp(bytes: Buffer, cuts: readonly number[]): Buffer[] {

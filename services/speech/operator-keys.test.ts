@@ -6,7 +6,7 @@ import { FakePaidRequests, someAttribution } from "../../test/fakes/fake-paid-re
 import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { noResultFetches } from "../../test/fakes/no-results.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
-import { createSpeechAnswers, errorOf, sendError } from "../../test/upstreams/openai-speech.ts";
+import { createSpeechAnswers, errorOf, sendError } from "../../test/upstreams/openai/openai-speech.ts";
 import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
 import { synthesize } from "./synthesize.ts";
 

@@ -115,7 +115,8 @@ describe("the candidates for a request", () => {
   test("take an account's own voices with its own key alone", () => {
     const keyOf = (ownVoices: boolean, voice: string) => {
       const endpoint = speechEndpoint({ speech: { voices, voiceAliases, ownVoices } });
-      const sources = { catalog: catalogOf(endpoint), health: newHealth(), providers: { isOn: () => true } };
+      const providers = { operatorKeys: () => 1 };
+      const sources = { catalog: catalogOf(endpoint), health: newHealth(), providers, random: () => 0.5 };
       const found = candidatesFor(request({ voice }), sources, new Map([["acme", "sk-own"]]));
       return found.map(({ ownKey }) => ownKey);
     };

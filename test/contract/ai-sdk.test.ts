@@ -6,8 +6,8 @@ import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mp3Frames } from "../support/mp3-frames.ts";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
-import type { OpenAiUpstream } from "../upstreams/openai.ts";
-import { readForm } from "../upstreams/openai-image-request.ts";
+import type { OpenAiUpstream } from "../upstreams/openai/openai.ts";
+import { readForm } from "../upstreams/openai/openai-image-request.ts";
 
 let upstream: OpenAiUpstream;
 let stack: SharedStandalone;

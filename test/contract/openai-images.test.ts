@@ -2,8 +2,8 @@ import OpenAI, { toFile } from "openai";
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
-import type { OpenAiUpstream } from "../upstreams/openai.ts";
-import { readForm } from "../upstreams/openai-image-request.ts";
+import type { OpenAiUpstream } from "../upstreams/openai/openai.ts";
+import { readForm } from "../upstreams/openai/openai-image-request.ts";
 import { openAiFailure } from "./openai-failure.ts";
 
 const remote = { model: "openai/gpt-image-1.5", prompt: "A lighthouse." } as const;

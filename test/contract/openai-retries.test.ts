@@ -2,7 +2,7 @@ import OpenAI, { APIError } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const speech = { model: "openai/tts-1", voice: "alloy" } as const;
 const image = { model: "openai/gpt-image-1.5" } as const;

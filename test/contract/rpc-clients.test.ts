@@ -17,7 +17,7 @@ import { mp3Frames } from "../support/mp3-frames.ts";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import { bytesOf, speak } from "../support/processes/standalone.ts";
 import { stockTransport, transportNames } from "../support/services/speech-server.ts";
-import type { OpenAiUpstream } from "../upstreams/openai.ts";
+import type { OpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const local = { model: "local/flite", input: "Hello." };
 const remote = { model: "openai/tts-1", voice: "alloy", input: "Hello." };

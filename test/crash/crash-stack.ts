@@ -17,7 +17,11 @@ import { startChild } from "../support/processes/child.ts";
 import { prepareGround } from "../support/processes/process-stack.ts";
 import { type ServicesOptions, StackProcesses } from "../support/processes/stack-processes.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { type OpenAiUpstream, type OpenAiUpstreamOptions, startOpenAiUpstream } from "../upstreams/openai.ts";
+import {
+  type OpenAiUpstream,
+  type OpenAiUpstreamOptions,
+  startOpenAiUpstream,
+} from "../upstreams/openai/openai.ts";
 import { type CrashDatabase, startCrashDatabase } from "./crash-database.ts";
 
 /** A copy of all services. */

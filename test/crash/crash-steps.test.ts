@@ -10,7 +10,7 @@ import { silentLog } from "../../lib/runtime/log.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { kafkaUnavailable } from "../support/kafka/kafka-broker.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { AudioBehaviour } from "../upstreams/openai-behaviour.ts";
+import type { AudioBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 import { faultsOfBooks } from "./crash-books.ts";
 import { readRecords, waitUntilSettled } from "./crash-oracle.ts";
 import { type CrashStack, startCrashStack } from "./crash-stack.ts";

@@ -1,5 +1,5 @@
 /** What clients ask for in a crash test: mixed requests, each with a tag that the upstream and the record name too. */
-import type { OpenAiUpstreamOptions } from "../upstreams/openai.ts";
+import type { OpenAiUpstreamOptions } from "../upstreams/openai/openai.ts";
 import { fallbackModel, type Side } from "./crash-stack.ts";
 
 /** When a client leaves: soon after it has asked, or once its answer has begun. */

@@ -16,7 +16,7 @@ import { type OwnerProcess, spawnOwner } from "../support/postgres/owner-process
 import { temporaryDirectory } from "../support/postgres/temporary-directory.ts";
 import { requireRedis } from "../support/processes/redis-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 import { SteadyLoad } from "./steady-load.ts";
 
 const inferenceKey = generateApiKey();

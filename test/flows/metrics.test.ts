@@ -9,7 +9,7 @@ import {
   type TestStandalone,
 } from "../support/processes/standalone.ts";
 import { type Series, scrape, sumOf } from "../support/prometheus-text.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const duration = "http_server_request_duration_seconds_count";
 const attempts = "media_gateway_upstream_attempts_total";

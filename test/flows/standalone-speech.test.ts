@@ -10,7 +10,7 @@ import {
 import { bytesOf, type SpeakOptions, speak } from "../support/processes/standalone.ts";
 import { errorOf, speechPath } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { OpenAiUpstream } from "../upstreams/openai.ts";
+import type { OpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const sampleRateHz = 24_000;
 const sentence = "The quick brown fox jumps over the lazy dog, and then it rests in the shade.";

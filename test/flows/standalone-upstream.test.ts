@@ -8,8 +8,8 @@ import {
   type TestStandalone,
 } from "../support/processes/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
-import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
+import type { SpeechBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 
 /** What no answer and no log line may show: the upstream's words, and the caller's. */
 const upstreamWords = "marmalade at https://internal.example.test";

@@ -9,7 +9,7 @@ import { allRows } from "../support/processes/canaries.ts";
 import { type CanaryFlow, startCanaryFlow } from "../support/processes/canary-flow.ts";
 import { describeError, speakDirectly, tokenPattern } from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
+import type { SpeechBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 
 // A broker and six processes have to start.
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: 2 * kafkaTimeoutMs });

@@ -12,7 +12,7 @@ import {
   upstreamPicture,
 } from "../support/processes/image-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { ImageBehaviour } from "../upstreams/openai-image-behaviour.ts";
+import type { ImageBehaviour } from "../upstreams/openai/openai-image-behaviour.ts";
 import type { ReceivedRequest } from "../upstreams/stand-in-server.ts";
 
 const mib = 1 << 20;

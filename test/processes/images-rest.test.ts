@@ -26,7 +26,7 @@ import {
 } from "../support/processes/image-flow.ts";
 import { errorOf } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { shadeOf } from "../upstreams/openai-image.ts";
+import { shadeOf } from "../upstreams/openai/openai-image.ts";
 import { type StandIn, startStandIn } from "../upstreams/stand-in-server.ts";
 
 const maxBodyBytes = 1 << 20;

@@ -24,7 +24,7 @@ let upstreamUrl: string;
 let flow: FlowStack;
 
 beforeAll(async () => {
-  upstream = startChild("test/upstreams/openai-main.ts");
+  upstream = startChild("test/upstreams/openai/openai-main.ts");
   upstreamUrl = await upstream.line((line) => line.startsWith("http://"));
   flow = await startFlowStack({ env: { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: upstreamUrl } });
 });

@@ -11,7 +11,7 @@ import { type SpeechFlow, speak, startSpeechFlow } from "../support/processes/sp
 import { errorOf } from "../support/services/gateway-server.ts";
 import { stockTransport } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { AudioBehaviour } from "../upstreams/openai-behaviour.ts";
+import type { AudioBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 
 const chunkBytes = 4096;
 const streamBytes = 8 * chunkBytes;

@@ -17,7 +17,7 @@ import {
   tokenPattern,
 } from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
+import type { SpeechBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 
 const secretText = "A harpsichord under a violet moon.";
 const vendorKey = "vendor-key-0a6d1f8c2b9e4735";

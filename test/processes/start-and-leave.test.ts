@@ -3,7 +3,7 @@ import { type RedisServer, requireRedis, startRedis } from "../support/processes
 import { startSpeechFlow } from "../support/processes/speech-flow.ts";
 import { openAiEnv, startTestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const mostInFlight = 8;
 const starts = 1_000;

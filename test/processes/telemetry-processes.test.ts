@@ -20,7 +20,7 @@ import {
   type TraceReceiver,
 } from "../support/trace-receiver.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 vi.setConfig({ testTimeout: kafkaTimeoutMs, hookTimeout: kafkaTimeoutMs });
 

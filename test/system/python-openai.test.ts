@@ -2,7 +2,7 @@ import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needPythonClients, runPythonClient } from "../contract/python-client.ts";
 import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 /** The first test waits for the script, whose imports alone take long. */
 const patience = { timeout: 150_000 };

@@ -17,7 +17,7 @@ import {
 import { errorOf } from "../support/services/gateway-server.ts";
 import { stockTransport } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const hello = { model: "local/flite", input: "Hello." };
 const throughUpstream = { model: "openai/tts-1", voice: "alloy", input: "Hello." };

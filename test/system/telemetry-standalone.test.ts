@@ -13,7 +13,7 @@ import {
   startTraceReceiver,
   type TraceReceiver,
 } from "../support/trace-receiver.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 

@@ -1,4 +1,4 @@
-import type { ErrorBehaviour } from "./openai-behaviour.ts";
+import type { ErrorBehaviour } from "./openai/openai-behaviour.ts";
 import {
   type RawSpeechWire,
   type SpeechRefusal,

@@ -3,8 +3,8 @@
  * is read and how it is refused.
  */
 import { type AudioSource, createAudioSource, type SourceFormat } from "./audio-source.ts";
-import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai-behaviour.ts";
-import { answerWithAudio } from "./openai-speech.ts";
+import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai/openai-behaviour.ts";
+import { answerWithAudio } from "./openai/openai-speech.ts";
 import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
 
 /** What a request asks for, once the vendor has no objection. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { generateApiKey } from "../../../lib/identity/api-key.ts";
 import { issuers } from "../../../lib/identity/issuer.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai/openai.ts";
 import type { Receiver } from "../../upstreams/receivers/receiver.ts";
 import { startWebhookReceiver } from "../../upstreams/receivers/webhook-receiver.ts";
 import { type StandIn, startStandIn } from "../../upstreams/stand-in-server.ts";

@@ -5,7 +5,7 @@ import {
   type OpenAiUpstream,
   type OpenAiUpstreamOptions,
   startOpenAiUpstream,
-} from "../../upstreams/openai.ts";
+} from "../../upstreams/openai/openai.ts";
 import { type KafkaBroker, kafkaUnavailable, startKafkaBroker } from "../kafka/kafka-broker.ts";
 import { startFlowStack } from "./speech-flow.ts";
 import { openAiEnv, startTestStandalone } from "./standalone.ts";

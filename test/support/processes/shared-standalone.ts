@@ -6,7 +6,7 @@ import { startChild } from "../../../commands/stack/child.ts";
 import { KeptProcesses } from "../../../commands/stack/kept-processes.ts";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai/openai.ts";
 import { createTestDatabase } from "../postgres/database.ts";
 import { openAiEnv, type Standalone, type StandaloneKeys, startStandalone } from "./standalone.ts";
 

@@ -6,7 +6,7 @@ import {
   type OpenAiUpstream,
   type OpenAiUpstreamOptions,
   startOpenAiUpstream,
-} from "../../upstreams/openai.ts";
+} from "../../upstreams/openai/openai.ts";
 import { createTestDatabase } from "../postgres/database.ts";
 import { audioLength, stockTransport } from "../services/speech-server.ts";
 import { type ProcessStack, type ProcessStackOptions, startProcessStack } from "./process-stack.ts";

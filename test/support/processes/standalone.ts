@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateApiKey } from "../../../lib/identity/api-key.ts";
-import type { OpenAiUpstream } from "../../upstreams/openai.ts";
+import type { OpenAiUpstream } from "../../upstreams/openai/openai.ts";
 import { createTestDatabase } from "../postgres/database.ts";
 import { postSpeech } from "../services/gateway-server.ts";
 import { type Child, startChild } from "./child.ts";

@@ -19,7 +19,7 @@ import { createSpeechService } from "../../../services/speech/speech-service.ts"
 import { FakePaidRequests } from "../../fakes/fake-paid-requests.ts";
 import { noResultFetches } from "../../fakes/no-results.ts";
 import { unlimited } from "../../fakes/unlimited.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai/openai.ts";
 import { openAiEnv } from "../processes/standalone.ts";
 import { startTcpProxy, type TcpProxy } from "../tcp-proxy.ts";
 import { stockTransport } from "./speech-server.ts";

@@ -13,7 +13,7 @@ import type { SpeechServiceOptions } from "../../../services/speech/speech-servi
 import { FakePaidRequests } from "../../fakes/fake-paid-requests.ts";
 import { noResultFetches } from "../../fakes/no-results.ts";
 import { unlimited } from "../../fakes/unlimited.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai/openai.ts";
 
 /** A client of a generating service, the vendor behind it, and what the service logged and charged. */
 export interface VendorScene<S extends DescService> {

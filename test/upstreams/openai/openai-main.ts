@@ -1,6 +1,6 @@
 /**
  * The OpenAI stand-in as a process of its own, for benchmarks and tests across processes; no log is kept.
- * `node test/upstreams/openai-main.ts --port 9101 --audio 81920 --chunk 4096 --interval 10`; prints its base URL.
+ * `node test/upstreams/openai/openai-main.ts --port 9101 --audio 81920 --chunk 4096 --interval 10`; prints its base URL.
  */
 import { parseArgs } from "node:util";
 import { startOpenAiUpstream } from "./openai.ts";

@@ -2,6 +2,14 @@
  * A stand-in for OpenAI's API, and for others of its shape, over real HTTP: checks requests as the vendor does and answers
  * as it is told.
  */
+
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  type StandInOptions,
+  startStandIn,
+} from "../stand-in-server.ts";
 import { behaviourOfMarker, type SpeechBehaviour } from "./openai-behaviour.ts";
 import { createImageAnswers } from "./openai-image.ts";
 import { type ImageBehaviour, imageBehaviourOfMarker } from "./openai-image-behaviour.ts";
@@ -19,13 +27,6 @@ import {
   type SpeechRequestBody,
 } from "./openai-request.ts";
 import { createSpeechAnswers, sendError } from "./openai-speech.ts";
-import {
-  type ReceivedRequest,
-  type StandIn,
-  type StandInAnswer,
-  type StandInOptions,
-  startStandIn,
-} from "./stand-in-server.ts";
 
 /** Options of startOpenAiUpstream. */
 export interface OpenAiUpstreamOptions {

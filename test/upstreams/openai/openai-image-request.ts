@@ -1,5 +1,5 @@
+import type { ReceivedRequest } from "../stand-in-server.ts";
 import { invalid, type Refusal, refusal } from "./openai-request.ts";
-import type { ReceivedRequest } from "./stand-in-server.ts";
 
 /** A valid request for images, with the vendor's defaults filled in. */
 export interface ImageRequestBody {

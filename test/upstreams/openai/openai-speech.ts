@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type AudioSource, createAudioSource } from "./audio-source.ts";
+import { type AudioSource, createAudioSource } from "../audio-source.ts";
+import type { StandInAnswer } from "../stand-in-server.ts";
 import type { AudioBehaviour, ErrorBehaviour, SpeechBehaviour } from "./openai-behaviour.ts";
 import type { Refusal, SpeechRequestBody } from "./openai-request.ts";
-import type { StandInAnswer } from "./stand-in-server.ts";
 
 const contentTypes: Readonly<Record<SpeechRequestBody["response_format"], string>> = {
   mp3: "audio/mpeg",

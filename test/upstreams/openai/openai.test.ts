@@ -1,8 +1,8 @@
 import OpenAI, { APIError, APIUserAbortError } from "openai";
 import { Stream } from "openai/core/streaming";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startChild } from "../support/processes/child.ts";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
+import { startChild } from "../../support/processes/child.ts";
+import { createAudioSource, firstBytes } from "../audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "./openai.ts";
 
 let upstream: OpenAiUpstream;
@@ -151,7 +151,7 @@ describe("OpenAI's own client against the stand-in", () => {
   });
 
   test("finds it as a process of its own", async () => {
-    const child = startChild("test/upstreams/openai-main.ts", {
+    const child = startChild("test/upstreams/openai/openai-main.ts", {
       args: ["--audio", "5000", "--interval", "1"],
     });
     try {

@@ -6,7 +6,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  type StandInOptions,
+  startStandIn,
+} from "./stand-in-server.ts";
 
 /** What becomes of one request. */
 export interface GeminiBehaviour {
@@ -26,7 +32,8 @@ export interface GeminiBehaviour {
   readonly cutAfterBytes?: number;
   /** Waits before the headers. */
   readonly beforeHeaders?: () => Promise<void>;
-  /** Of an image: its encoding, and thoughts before it. */
+  /** Of an image: its length, encoding, and thoughts before it. */
+  readonly imageBytes?: number;
   readonly imageFormat?: "png" | "jpeg";
   readonly thoughts?: boolean;
 }
@@ -52,6 +59,7 @@ const refusal = (code: number, status: string, message: string, reason?: string)
 export async function startGemini(
   apiKey: string,
   usual: (text: string) => GeminiBehaviour = () => ({}),
+  server: StandInOptions = {},
 ): Promise<GeminiUpstream> {
   const queue: GeminiBehaviour[] = [];
   const standIn = await startStandIn(async (request, answer) => {
@@ -69,7 +77,7 @@ export async function startGemini(
     await behaviour.beforeHeaders?.();
     if (request.path.includes(":streamGenerateContent")) await sendAudio(answer, behaviour);
     else await sendImage(answer, behaviour);
-  });
+  }, server);
   return Object.assign(standIn, { next: (behaviour: GeminiBehaviour) => void queue.push(behaviour) });
 }
 
@@ -154,19 +162,23 @@ const imageUsage = {
 };
 
 /** The image that a client gets. */
-export function geminiImage(format: "png" | "jpeg" = "png"): Promise<Buffer> {
-  return images.image({ format, width: 64, height: 48, isTransparent: false, shade: 90, bytes: 20_000 });
+export function geminiImage(format: "png" | "jpeg" = "png", bytes = 20_000): Promise<Buffer> {
+  return images.image({ format, width: 64, height: 48, isTransparent: false, shade: 90, bytes });
 }
 
 async function sendImage(answer: StandInAnswer, behaviour: GeminiBehaviour): Promise<void> {
   const {
     imageFormat: format = "png",
+    imageBytes,
     thoughts,
     blockReason,
     usage = imageUsage,
     finishReason = "STOP",
   } = behaviour;
-  const inlineData = { mimeType: `image/${format}`, data: (await geminiImage(format)).toString("base64") };
+  const inlineData = {
+    mimeType: `image/${format}`,
+    data: (await geminiImage(format, imageBytes)).toString("base64"),
+  };
   const parts = [
     ...(thoughts === true
       ? [

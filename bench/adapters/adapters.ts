@@ -94,13 +94,12 @@ try {
   await Promise.all([http.close(), results.close(), ...upstreams.map((upstream) => upstream.stop())]);
 }
 
-const yardsticks: { speech?: number; image?: number } = {};
+const cpuOf = (index: number) => median((measured[index] ?? []).map(({ cpuMs }) => cpuMs));
+const isSpeech = (kind: AdapterKind) => "speech" in kind;
 for (const [index, kind] of adapterKinds.entries()) {
-  const cpuMs = median((measured[index] ?? []).map((round) => round.cpuMs));
+  const cpuMs = cpuOf(index);
+  const times = cpuMs / cpuOf(adapterKinds.findIndex((other) => isSpeech(other) === isSpeech(kind)));
   const firstMs = median((measured[index] ?? []).map((round) => round.firstMs));
-  const medium = "speech" in kind ? "speech" : "image";
-  yardsticks[medium] ??= cpuMs;
-  const times = cpuMs / yardsticks[medium];
   console.log(
     `${kind.name.padEnd(28)} CPU ${cpuMs.toFixed(2)} ms (×${times.toFixed(1)}), first byte p50 ${firstMs.toFixed(1)} ms`,
   );

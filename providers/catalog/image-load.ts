@@ -15,6 +15,7 @@ export function toImage(entry: ImageEntry): ImageCapabilities {
     seed: entry.seed ?? false,
     maxReferences: entry.max_references ?? 0,
     maxReferenceMegapixels: entry.max_reference_megapixels,
+    pixelsPerMegapixel: entry.pixels_per_megapixel,
     mask: entry.mask ?? false,
     streaming: entry.streaming ?? false,
     maxStreamedN: entry.max_streamed_n ?? entry.max_n,

@@ -68,6 +68,8 @@ export interface ImageCapabilities {
   readonly maxReferences: number;
   /** Of one reference; undefined: as many as this gateway takes. */
   readonly maxReferenceMegapixels?: number | undefined;
+  /** As the vendor bills: 1,000,000 unless given, 1,048,576 where 1024x1024 is one. */
+  readonly pixelsPerMegapixel?: number | undefined;
   /** Whether a mask may say where the first reference changes. */
   readonly mask: boolean;
   /** Whether previews come while the work goes on. */

@@ -110,6 +110,7 @@ const ImageSchema = Type.Object(
     seed: Type.Optional(Type.Boolean()),
     max_references: Type.Optional(Type.Integer({ minimum: 1, maximum: 16 })),
     max_reference_megapixels: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    pixels_per_megapixel: Type.Optional(Type.Enum([1_000_000, 1_048_576])),
     mask: Type.Optional(Type.Boolean()),
     streaming: Type.Optional(Type.Boolean()),
     max_streamed_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),

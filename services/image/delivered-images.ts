@@ -16,10 +16,9 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
   /** Whether previews are handed out. */
   streamed = false;
   readonly #request: ImageRequest;
+  readonly #sizes: PixelSize[] = [];
   #count = 0;
-  #pixels = 0;
-  #megapixels = 0;
-  #referenceMegapixels: number | undefined;
+  #references: readonly PixelSize[] | undefined;
 
   constructor(request: ImageRequest) {
     this.#request = request;
@@ -33,7 +32,7 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
   get units() {
     return {
       outputImages: BigInt(this.#count),
-      outputPixels: BigInt(this.#pixels),
+      outputPixels: BigInt(this.#sizes.reduce((sum, { width, height }) => sum + width * height, 0)),
       inputImages: BigInt(this.#request.references.length),
     };
   }
@@ -41,28 +40,29 @@ export class DeliveredImages implements Delivered<ImageEndpoint> {
   /** What the request starts from is in hand. */
   startsFrom({ references, mask }: LoadedReferences): void {
     const images = mask === undefined ? references : [...references, mask];
-    this.#referenceMegapixels = images.reduce((sum, image) => sum + megapixelsOf(image), 0);
+    this.#references = images.map(({ width, height }) => ({ width, height }));
   }
 
   /** All bytes of an image are in hand: from here on it is charged. Resolves with what there is to say of it. */
   async held(bytes: Uint8Array): Promise<HeldImage> {
     const index = this.#count++;
     const size = await sizeOf(bytes);
-    const pixels = size.width * size.height;
-    this.#pixels += pixels;
-    this.#megapixels += megapixelsOf(size);
+    this.#sizes.push(size);
     return { index, ...size };
   }
 
   billedAt(endpoint: ImageEndpoint): BilledDelivery | undefined {
     if (this.#count === 0) return undefined;
-    const { prices } = endpoint;
+    const { image, prices } = endpoint;
+    const megapixels = (sizes: readonly PixelSize[]) =>
+      sizes.reduce((sum, size) => sum + megapixelsOf(size, image), 0);
     const bound = askedOf(endpoint, this.#request);
     const asked = {
       ...bound,
       images: this.#count,
-      megapixels: this.#megapixels,
-      referenceMegapixels: this.#referenceMegapixels ?? bound.referenceMegapixels,
+      megapixels: megapixels(this.#sizes),
+      referenceMegapixels:
+        this.#references === undefined ? bound.referenceMegapixels : megapixels(this.#references),
     };
     const byTokens = (isOutput: boolean) =>
       prices.some(({ billable, unit }) => unit === "token" && billable.startsWith("output_") === isOutput);

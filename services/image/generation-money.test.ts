@@ -36,6 +36,7 @@ const pictureOf = (width: number, height: number) =>
 interface SceneOptions {
   readonly painter?: PainterScript;
   readonly prices?: readonly ImagePrice[];
+  readonly pixelsPerMegapixel?: number | undefined;
   readonly paid?: FakePaidRequests;
   readonly loadReferences?: LoadReferences;
   readonly maxReferenceMegapixels?: number;
@@ -44,6 +45,7 @@ interface SceneOptions {
 function scene({
   painter,
   prices = [perImage],
+  pixelsPerMegapixel,
   paid = new FakePaidRequests(),
   loadReferences = async () => [],
   maxReferenceMegapixels,
@@ -53,11 +55,7 @@ function scene({
   const draw = (changes: Partial<ImageRequest> = {}): AsyncIterableIterator<GenerationFrame, void> => {
     const dependencies = imageDependencies(
       { acme: fake },
-      {
-        endpoint: { prices, image: { maxReferenceMegapixels } },
-        paid,
-        loadReferences,
-      },
+      { endpoint: { prices, image: { maxReferenceMegapixels, pixelsPerMegapixel } }, paid, loadReferences },
     );
     return generate(imageRequest(changes), someAttribution, dependencies, controller.signal, silentLog);
   };
@@ -151,6 +149,20 @@ describe("images", () => {
     const references = [{ kind: "url", url: "https://a.test/one.png" } as const];
     expect(await failureOf(draw({ references }))).toBe(ErrorReason.REFERENCE_REFUSED);
     expect(fake.seen).toEqual([]);
+  });
+
+  test.for([
+    [1_048_576, 10n],
+    [undefined, 13n],
+  ] as const)("are of the vendor's own megapixels: %s pixels", async ([pixelsPerMegapixel, cost]) => {
+    const first = { ...perImage, unit: "first_megapixel" } as const;
+    const further = { ...perImage, unit: "further_megapixel", nanoUsdPerMillion: 3n * million } as const;
+    const painter = { output: [image(await pictureOf(1024, 1024))] };
+    const { draw, paid } = scene({ prices: [first, further], painter, pixelsPerMegapixel });
+    const pixels = { width: 1024, height: 1024 };
+    await Array.fromAsync(draw({ size: { aspectRatio: undefined, resolution: undefined, pixels } }));
+    expect(paid.reservations[0]).toMatchObject({ amountNanoUsd: cost });
+    expect(paid.event()).toMatchObject({ costNanoUsd: cost });
   });
 });
 

@@ -110,8 +110,9 @@ export function takingReferences(
   { references, mask }: LoadedReferences,
 ): readonly Candidate<ImageEndpoint>[] {
   const images = mask === undefined ? references : [...references, mask];
-  const largest = Math.max(0, ...images.map(megapixelsOf));
-  const able = candidates.filter(({ image }) => largest <= mostReferenceMegapixels(image));
+  const able = candidates.filter(({ image }) =>
+    images.every((reference) => megapixelsOf(reference, image) <= mostReferenceMegapixels(image)),
+  );
   if (able.length > 0) return able;
   const most = Math.max(...candidates.map(({ image }) => mostReferenceMegapixels(image)));
   const issue = {
@@ -189,23 +190,25 @@ function isFixed<T>(offered: readonly T[], wished: T | undefined, pixels: unknow
   return pixels === undefined && wished !== undefined && offered.length === 1 && !offered.includes(wished);
 }
 
-/** Pixels of a megapixel; prices count begun ones. */
-const megapixel = 1_000_000;
+const usualMegapixel = 1_000_000;
 
-/** Begun megapixels of an image. */
-export function megapixelsOf({ width, height }: PixelSize): number {
-  return Math.ceil((width * height) / megapixel);
+/** Begun megapixels of an image, as an endpoint's prices count them. */
+export function megapixelsOf(
+  { width, height }: PixelSize,
+  { pixelsPerMegapixel = usualMegapixel }: ImageCapabilities,
+): number {
+  return Math.ceil((width * height) / pixelsPerMegapixel);
 }
 
 /** What a request may use at an endpoint, for the bound of its price. */
 export function askedOf(endpoint: ImageEndpoint, request: ImageRequest): AskedImages {
   const { image } = endpoint;
   const size = resolveSize(image, request.size);
-  const pixels = size === undefined ? mostPixels(image) : size.width * size.height;
+  const largest = size ?? { width: mostPixels(image), height: 1 };
   const references = request.references.length + (request.mask === undefined ? 0 : 1);
   return {
     images: request.n,
-    megapixels: request.n * Math.ceil(pixels / megapixel),
+    megapixels: request.n * megapixelsOf(largest, image),
     references,
     referenceMegapixels: references * mostReferenceMegapixels(image),
     textCharacters:
@@ -218,7 +221,7 @@ export function askedOf(endpoint: ImageEndpoint, request: ImageRequest): AskedIm
 }
 
 function mostReferenceMegapixels({ maxReferenceMegapixels }: ImageCapabilities): number {
-  return maxReferenceMegapixels ?? Math.ceil(maxImagePixels / megapixel);
+  return maxReferenceMegapixels ?? Math.ceil(maxImagePixels / usualMegapixel);
 }
 
 function mostPixels({ sizes }: ImageCapabilities): number {

@@ -44,6 +44,12 @@ describe("an answer with an error", () => {
     expect(failure).toMatchObject({ kind, status, retryAfterMs: undefined });
   });
 
+  test("a phrase says more than a status or a code", async () => {
+    const said = answer(429, { code: "rate_limit_exceeded", error: "You have used all your credits." });
+    const failure = await errorFromAnswer(said, 0, [], undefined, [[/all your credits/, "credentials"]]);
+    expect(failure).toMatchObject({ kind: "credentials", status: 429 });
+  });
+
   test.for<[string, unknown, string]>([
     ["OpenAI's", { error: { message: "No.", type: "t", code: "c" } }, "c/t: No."],
     ["a bare object", { message: "No.", code: 7 }, "No."],

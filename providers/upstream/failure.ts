@@ -10,6 +10,9 @@ const causeCharacters = 1_000;
 /** What the words of an error's code, type or status mean, in lower case; they say more than the HTTP status. */
 export type ErrorMeanings = ReadonlyMap<string, ProviderErrorKind>;
 
+/** What an error's text means where its codes are too few to tell; a phrase says more than they do. */
+export type ErrorPhrases = readonly (readonly [phrase: RegExp, kind: ProviderErrorKind])[];
+
 /** Words that mean the same wherever they are used. */
 const usualMeanings: ErrorMeanings = new Map([
   ["content_policy_violation", "content_policy"],
@@ -72,11 +75,13 @@ export async function errorFromAnswer(
   nowMs: number,
   secrets: Secrets,
   meanings?: ErrorMeanings,
+  phrases: ErrorPhrases = [],
 ): Promise<ProviderError> {
   const { status } = response;
   const details = parseErrorBody(await readBodyText(response, errorBodyLimits));
   const retryAfterMs = parseRetryAfterMs(response.headers, nowMs);
-  const kind = meaningOf(details, meanings, usualMeanings) ?? kindByStatus(status);
+  const said = phrases.find(([phrase]) => phrase.test(details.text))?.[1];
+  const kind = said ?? meaningOf(details, meanings, usualMeanings) ?? kindByStatus(status);
   return new ProviderError(kind, `The upstream answered with status ${status}.`, {
     status,
     ...(retryAfterMs !== undefined && { retryAfterMs }),

@@ -3,6 +3,7 @@ import { ProviderError } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpRequest, ProviderHttpResponse } from "../provider-http.ts";
 import {
   type ErrorMeanings,
+  type ErrorPhrases,
   errorFromAnswer,
   errorFromTransport,
   isRecord,
@@ -13,6 +14,7 @@ import {
 export interface Failures {
   readonly secrets: Secrets;
   readonly meanings?: ErrorMeanings | undefined;
+  readonly phrases?: ErrorPhrases | undefined;
   /** Wall clock, for a Retry-After that names a date. */
   readonly nowMs?: (() => number) | undefined;
 }
@@ -21,7 +23,7 @@ export interface Failures {
 export async function send(
   http: ProviderHttp,
   request: ProviderHttpRequest,
-  { secrets, meanings, nowMs = Date.now }: Failures,
+  { secrets, meanings, phrases, nowMs = Date.now }: Failures,
 ): Promise<ProviderHttpResponse> {
   let response: ProviderHttpResponse;
   try {
@@ -30,7 +32,7 @@ export async function send(
     throw errorFromTransport(error, request.signal);
   }
   if (response.status === 200) return response;
-  throw await errorFromAnswer(response, nowMs(), secrets, meanings);
+  throw await errorFromAnswer(response, nowMs(), secrets, meanings, phrases);
 }
 
 /** Gives an answer up whose headers say that it is not what was asked for. */

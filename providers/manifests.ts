@@ -1,3 +1,4 @@
+import { blackForestLabs } from "./black-forest-labs/index.ts";
 import { cartesia } from "./cartesia/index.ts";
 import type { ProviderManifest } from "./contract.ts";
 import { deepgram } from "./deepgram/index.ts";
@@ -16,6 +17,7 @@ export const builtInProviders: readonly ProviderManifest[] = [
   deepgram,
   cartesia,
   lmnt,
+  blackForestLabs,
 ];
 
 /** The providers to which an account may bring its own key: those that need one. */

@@ -1,4 +1,4 @@
-import { type AspectRatio, imageBillables } from "./image.ts";
+import { type AspectRatio, imageBillables, resolutions } from "./image.ts";
 import type { ImageEntry, PriceEntry } from "./schema.ts";
 
 /** Takes a fault and the path within an endpoint where it is. */
@@ -39,7 +39,8 @@ export function checkImagePrices(prices: readonly PriceEntry[], image: ImageEntr
   const variants = new Set<string>([
     ...(image.qualities ?? []),
     ...(image.sizes ?? []),
-    ...(image.grid?.resolutions ?? []),
+    // Listed sizes have tiers too, by their area.
+    ...(image.grid?.resolutions ?? resolutions),
   ]);
   const seen = new Set<string>();
   for (const [index, price] of prices.entries()) {

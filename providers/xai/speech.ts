@@ -1,0 +1,47 @@
+/**
+ * xAI's text to speech: one request, the audio itself as it is made. docs.x.ai, "Text to Speech". It reports no usage.
+ */
+import type { ProviderDependencies, SpeechAdapter, SpeechCall } from "../contract.ts";
+import { audioOf, isAudioOf, mediaTypeOf, pcmShapeOf, speechAnswer } from "../upstream/audio.ts";
+import { endpointUrl } from "../upstream/endpoint-url.ts";
+import { refuse, send } from "../upstream/send.ts";
+import { phrases } from "./error.ts";
+
+/** Makes the adapter. */
+export function createSpeechAdapter({ http }: Pick<ProviderDependencies, "http">): SpeechAdapter {
+  return {
+    async synthesize(call, { connection, signal, onSent }) {
+      const request = {
+        method: "POST" as const,
+        url: endpointUrl(connection.baseUrl, "/v1/tts"),
+        headers: { authorization: `Bearer ${connection.apiKey}`, "content-type": "application/json" },
+        body: JSON.stringify(bodyOf(call)),
+        signal,
+        onSent,
+      };
+      const response = await send(http, request, { secrets: [connection.apiKey, call.input], phrases });
+      if (!isAudioOf(response, call.format)) throw refuse(response);
+      const shape = pcmShapeOf(mediaTypeOf(response.headers), call);
+      return await speechAnswer({
+        format: call.format,
+        shape,
+        audio: audioOf(response, signal),
+        response,
+      });
+    },
+  };
+}
+
+/** The vendor wants a language; `auto` lets it find out. */
+function bodyOf({ options, input, voice, format, sampleRateHz, speed }: SpeechCall): object {
+  return {
+    language: "auto",
+    ...options,
+    text: input,
+    voice_id: voice,
+    output_format: { codec: format, sample_rate: sampleRateHz },
+    speed: speed === 1 ? undefined : speed,
+    // With these the answer is JSON.
+    with_timestamps: undefined,
+  };
+}

@@ -1,0 +1,250 @@
+/**
+ * A stand-in for xAI's images and text to speech, with its two error shapes (docs.x.ai, "Debugging errors") and the texts that
+ * it is known to send. References are taken as data URLs only.
+ */
+import { createImageSource } from "./image-source.ts";
+import type { AudioBehaviour } from "./openai-behaviour.ts";
+import { createSpeechAnswers } from "./openai-speech.ts";
+import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+
+/** Refuses, or answers with exactly this. */
+export interface GrokRefusal {
+  kind: "refusal";
+  status: number;
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+/** Draws. */
+export interface GrokImages {
+  kind: "images";
+  /** What stands for each image; base64 by default. */
+  content?: "b64_json" | "url" | "nothing" | "noise";
+  /** Numbers of the images that are kept back. */
+  moderated?: readonly number[];
+  /** Images in the answer; as many as were asked for by default. */
+  count?: number;
+  /** What the answer reports; null leaves it out. */
+  usage?: unknown;
+  cutAfterBytes?: number;
+  /** The images' addresses have run out. */
+  expired?: boolean;
+  /** The headers wait for it. */
+  beforeHeaders?: () => Promise<void>;
+}
+
+/** How one valid request is answered. */
+export type GrokBehaviour = GrokRefusal | GrokImages | AudioBehaviour;
+
+/** A running stand-in. */
+export interface GrokUpstream extends StandIn {
+  /** Queues behaviours for the next valid requests, one each. */
+  next(...behaviours: GrokBehaviour[]): void;
+}
+
+/** Options of startGrokUpstream. */
+export interface GrokUpstreamOptions {
+  apiKey?: string;
+  /** Chooses by text how speech goes where nothing is queued. */
+  speak?: (text: string) => AudioBehaviour;
+}
+
+/** The gRPC codes in the words that the vendor has for them. */
+export const grokCodes = {
+  argument: "Client specified an invalid argument",
+  permission: "The caller does not have permission to execute the specified operation",
+  exhausted: "Some resource has been exhausted",
+  missing: "Some requested entity was not found",
+  unavailable: "The service is currently unavailable",
+} as const;
+
+const models = ["grok-imagine-image", "grok-imagine-image-2026-03-02", "grok-imagine-image-2.0"];
+const voices = ["eve", "ara", "leo", "rex", "sal"];
+
+/** Width and height of 1k by ratio; of 2k it is twice as much. */
+const sizes: Readonly<Record<string, readonly [number, number]>> = {
+  "1:1": [1024, 1024],
+  "3:4": [896, 1280],
+  "4:3": [1280, 896],
+  "9:16": [768, 1408],
+  "16:9": [1408, 768],
+  "2:3": [864, 1296],
+  "3:2": [1296, 864],
+  "9:19.5": [576, 1248],
+  "19.5:9": [1248, 576],
+  "9:20": [576, 1280],
+  "20:9": [1280, 576],
+  "1:2": [704, 1408],
+  "2:1": [1408, 704],
+};
+
+/** Starts it on the loopback. */
+export async function startGrokUpstream(options: GrokUpstreamOptions = {}): Promise<GrokUpstream> {
+  const { apiKey = "test-key", speak = () => ({ kind: "audio" }) } = options;
+  const queued: GrokBehaviour[] = [];
+  const images = new Images();
+  const answerSpeech = createSpeechAnswers();
+
+  const tts = (request: ReceivedRequest, answer: StandInAnswer) => {
+    const body = request.json as SpeechBody;
+    const fault = findSpeechFault(body);
+    if (fault !== undefined) return sendJson(answer, { status: 400, body: { error: fault } });
+    const behaviour = queued.shift() ?? speak(body.text);
+    if (behaviour.kind === "refusal") return sendJson(answer, behaviour);
+    if (behaviour.kind !== "audio") throw new Error("images were queued where speech was asked for");
+    const { codec = "mp3" } = body.output_format ?? {};
+    const asked = { model: "", input: body.text, voice: "", response_format: codec, speed: 1 };
+    return answerSpeech({ ...asked, stream_format: "audio" }, behaviour, answer);
+  };
+  const draw = (request: ReceivedRequest, answer: StandInAnswer) => {
+    const isEdit = request.path.endsWith("/edits");
+    const checked = checkImages(request.json, isEdit);
+    if ("status" in checked) return sendJson(answer, checked);
+    const behaviour = queued.shift() ?? { kind: "images" };
+    if (behaviour.kind === "refusal") return sendJson(answer, behaviour);
+    if (behaviour.kind !== "images") throw new Error("speech was queued where images were asked for");
+    return images.send(checked, behaviour, answer, `http://${request.headers.host}`);
+  };
+  const routes = new Map([
+    ["POST /v1/tts", tts],
+    ["POST /v1/images/generations", draw],
+    ["POST /v1/images/edits", draw],
+  ]);
+  const standIn = await startStandIn((request, answer) => {
+    if (request.path.startsWith("/imgen/")) return images.deliver(request.path, answer);
+    const route = routes.get(`${request.method} ${request.path}`);
+    if (route === undefined) return answer.send(404, {}, "");
+    const { authorization = "" } = request.headers;
+    if (authorization === `Bearer ${apiKey}`) return route(request, answer);
+    const error = `Incorrect API key provided: ${authorization.slice(7, 9)}***. You can obtain an API key from the console.`;
+    return sendJson(answer, { status: 400, body: { code: grokCodes.argument, error } });
+  });
+  return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
+}
+
+interface SpeechBody {
+  readonly text: string;
+  readonly voice_id?: string;
+  readonly language?: string;
+  readonly speed?: number;
+  readonly output_format?: { readonly codec?: "mp3" | "wav" | "pcm"; readonly sample_rate?: number };
+}
+
+function findSpeechFault({
+  text,
+  voice_id,
+  language,
+  speed = 1,
+  output_format,
+}: SpeechBody): string | undefined {
+  if (typeof text !== "string" || text === "") return "text is required";
+  if ([...text].length > 15_000) return "text must be at most 15000 characters";
+  if (typeof language !== "string") return "language is required";
+  if (voice_id !== undefined && !voices.includes(voice_id)) return `voice ${voice_id} was not found`;
+  if (!(speed >= 0.7 && speed <= 1.5)) return "speed must be between 0.7 and 1.5";
+  const { codec = "mp3", sample_rate: rate = 24_000 } = output_format ?? {};
+  if (!["mp3", "wav", "pcm"].includes(codec)) return "unknown codec";
+  return [8000, 16_000, 22_050, 24_000, 44_100, 48_000].includes(rate) ? undefined : "unknown sample_rate";
+}
+
+interface ImagesBody {
+  readonly n: number;
+  readonly width: number;
+  readonly height: number;
+  readonly isBase64: boolean;
+  readonly inputs: number;
+}
+
+/** A valid body, or what the vendor says against it. */
+function checkImages(json: unknown, isEdit: boolean): ImagesBody | Omit<GrokRefusal, "kind"> {
+  if (typeof json !== "object" || json === null) {
+    return { status: 422, body: "Failed to deserialize the JSON body into the target type" };
+  }
+  const body = json as Record<string, unknown>;
+  const refuse = (status: number, code: string, error: string) => ({ status, body: { code, error } });
+  if (!models.includes(String(body.model))) {
+    return refuse(404, grokCodes.missing, `The model ${String(body.model)} does not exist.`);
+  }
+  const fault = findImagesFault(body, isEdit);
+  if (fault !== undefined) return refuse(400, grokCodes.argument, fault);
+  const inputs = inputsOf(body);
+  const times = body.resolution === "2k" ? 2 : 1;
+  const [width, height] = sizes[String(body.aspect_ratio ?? "1:1")] ?? [1024, 1024];
+  return {
+    n: Number(body.n ?? 1),
+    width: width * times,
+    height: height * times,
+    isBase64: body.response_format === "b64_json",
+    inputs: inputs.length,
+  };
+}
+
+function inputsOf({ image, images }: Record<string, unknown>): readonly unknown[] {
+  return [...(image === undefined ? [] : [image]), ...(Array.isArray(images) ? images : [])];
+}
+
+function findImagesFault(body: Record<string, unknown>, isEdit: boolean): string | undefined {
+  const { prompt, n = 1, aspect_ratio: ratio = "auto", resolution = "1k", quality = "medium" } = body;
+  const unknown = ["size", "style", "mask"].find((name) => body[name] !== undefined);
+  if (unknown !== undefined) return `Argument not supported: ${unknown}`;
+  if (typeof prompt !== "string" || prompt === "") return "prompt is required";
+  if (!Number.isInteger(n) || Number(n) < 1 || Number(n) > 10) return "n must be between 1 and 10";
+  if (ratio !== "auto" && sizes[String(ratio)] === undefined) return "unknown aspect_ratio";
+  if (resolution !== "1k" && resolution !== "2k") return "unknown resolution";
+  if (!["low", "medium", "high"].includes(String(quality))) return "unknown quality";
+  const inputs = inputsOf(body);
+  if (!isEdit) return undefined;
+  if (inputs.length < 1 || inputs.length > 3) return "between 1 and 3 images are required";
+  const isDataUrl = (input: unknown) =>
+    /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$/.test(String((input as { url?: unknown }).url));
+  return inputs.every(isDataUrl) ? undefined : "images must be data URLs here";
+}
+
+class Images {
+  readonly #source = createImageSource();
+  /** What lies at addresses, by path. */
+  readonly #delivered = new Map<string, Buffer>();
+
+  async send(body: ImagesBody, behaviour: GrokImages, answer: StandInAnswer, origin: string): Promise<void> {
+    await behaviour.beforeHeaders?.();
+    const data: object[] = [];
+    for (let index = 0; index < (behaviour.count ?? body.n); index++) {
+      const isKept = behaviour.moderated?.includes(index) ?? false;
+      const shown = isKept ? { url: "" } : await this.#show(body, behaviour, index, origin);
+      data.push({ ...shown, mime_type: "image/jpeg", revised_prompt: "", respect_moderation: !isKept });
+    }
+    const usual = { cost_in_usd_ticks: 200_000_000 * body.n + 20_000_000 * body.inputs };
+    const { usage = usual } = behaviour;
+    const text = Buffer.from(JSON.stringify({ data, ...(usage !== null && { usage }) }));
+    answer.start(200, { "content-type": "application/json", "content-length": String(text.length) });
+    const { cutAfterBytes } = behaviour;
+    if (cutAfterBytes === undefined) return answer.end(text);
+    if (cutAfterBytes > 0) await answer.write(text.subarray(0, cutAfterBytes));
+    await answer.cut();
+  }
+
+  async #show(body: ImagesBody, behaviour: GrokImages, index: number, origin: string): Promise<object> {
+    const content = behaviour.content ?? (body.isBase64 ? "b64_json" : "url");
+    if (content === "nothing") return {};
+    if (content === "noise") return { b64_json: Buffer.from("<p>text</p>").toString("base64") };
+    const { width, height } = body;
+    const shade = 40 + 10 * index;
+    const image = await this.#source.image({ format: "jpeg", width, height, isTransparent: false, shade });
+    if (content === "b64_json") return { b64_json: image.toString("base64") };
+    const path = `/imgen/${crypto.randomUUID()}.jpeg`;
+    if (behaviour.expired !== true) this.#delivered.set(path, image);
+    return { url: `${origin}${path}` };
+  }
+
+  deliver(path: string, answer: StandInAnswer): void {
+    const image = this.#delivered.get(path);
+    const type = { "content-type": "image/jpeg" };
+    answer.start(image === undefined ? 404 : 200, { ...type, "content-length": String(image?.length ?? 0) });
+    answer.end(image);
+  }
+}
+
+function sendJson(answer: StandInAnswer, { status, body, headers }: Omit<GrokRefusal, "kind">): void {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  answer.send(status, { "content-type": "application/json", ...headers }, text);
+}

@@ -8,7 +8,6 @@
  * - A question that fails in passing is asked again, a few times: the task goes on meanwhile.
  * - Its cost stands in the answer to the submission, and may stand in the last one, which holds then.
  */
-import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import {
   type AttemptContext,
   type ImageAdapter,
@@ -21,6 +20,7 @@ import {
 import type { ProviderHttpRequest } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
 import { type ErrorMeanings, isRecord } from "../upstream/failure.ts";
+import { imageOutput } from "../upstream/image-answer.ts";
 import { Base64Text, jsonBody } from "../upstream/json-body.ts";
 import { type PollPace, poll } from "../upstream/poll.ts";
 import { readJsonObject, send } from "../upstream/send.ts";
@@ -96,10 +96,7 @@ class Task {
     const { signal } = this.#context;
     const { fetchResult, pace = usualPace } = this.#options;
     const url = await poll(() => this.#ask(pollingUrl), signal, pace);
-    const bytes = await fetchResult({ url, signal, maxBytes: maxImageBytes });
-    const type = sniffImageType(bytes);
-    if (type === undefined) throw unexpected("The upstream made something that is no image.");
-    yield { kind: "image", bytes, mediaType: mediaTypes[type] };
+    yield imageOutput(await fetchResult({ url, signal, maxBytes: maxImageBytes }));
   }
 
   /** The image's address, or undefined while there is none. */

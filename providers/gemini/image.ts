@@ -2,7 +2,6 @@
  * Images of Gemini's models (ai.google.dev, "Image generation"): one an answer, as base64 in one JSON text; no previews.
  * References stand before the prompt. The size is a ratio and, where the endpoint's `settings.image_size` is true, a tier.
  */
-import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import {
   type AttemptContext,
   type ImageAdapter,
@@ -12,8 +11,8 @@ import {
   type UpstreamReport,
 } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpResponse } from "../provider-http.ts";
-import { errorFromTransport, isRecord } from "../upstream/failure.ts";
-import { ImageJsonReader } from "../upstream/image-json.ts";
+import { isRecord } from "../upstream/failure.ts";
+import { imageOutput, noImage, readImageJson } from "../upstream/image-answer.ts";
 import { untilLeft } from "../upstream/until-left.ts";
 import { failureOfEnd, readContent, requestContent } from "./content.ts";
 
@@ -67,38 +66,13 @@ async function* images(
   { signal }: AttemptContext,
   reported: { report?: UpstreamReport },
 ): AsyncGenerator<ImageOutput, void> {
-  const { inlineData, finishReason, tokens } = readContent(await readAnswer(response, signal));
+  const answer = await readImageJson(response, signal, "data");
+  if (!isRecord(answer)) {
+    throw new ProviderError("bad_answer", "The upstream sent something that is not a JSON object.");
+  }
+  const { inlineData, finishReason, tokens } = readContent(answer);
   reported.report = { tokens };
   const [image] = inlineData;
-  if (image === undefined) {
-    throw (
-      failureOfEnd(finishReason) ??
-      new ProviderError("bad_answer", "The upstream's answer holds no image.", { status: 200 })
-    );
-  }
-  yield toImage(image.data);
-}
-
-async function readAnswer(
-  response: ProviderHttpResponse,
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, unknown>>> {
-  const reader = new ImageJsonReader("data");
-  try {
-    // Ends the answer wherever it is left.
-    for await (const chunk of response.body) reader.push(chunk);
-    const answer = reader.finish();
-    if (isRecord(answer)) return answer;
-  } catch (error) {
-    throw errorFromTransport(error, signal);
-  }
-  throw new ProviderError("bad_answer", "The upstream sent something that is not a JSON object.");
-}
-
-function toImage(bytes: unknown): ImageOutput {
-  const type = bytes instanceof Uint8Array ? sniffImageType(bytes) : undefined;
-  if (!(bytes instanceof Uint8Array) || type === undefined) {
-    throw new ProviderError("bad_answer", "The upstream sent something that is no image.", { status: 200 });
-  }
-  return { kind: "image", bytes, mediaType: mediaTypes[type] };
+  if (!(image?.data instanceof Uint8Array)) throw failureOfEnd(finishReason) ?? noImage();
+  yield imageOutput(image.data);
 }

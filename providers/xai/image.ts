@@ -7,7 +7,6 @@
  * - What was made but kept back (`respect_moderation: false`) is left out; where that is all, it is a refusal by policy.
  * - `usage.cost_in_usd_ticks` is the cost of the request: ten thousand million ticks are a dollar.
  */
-import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import {
   type AttemptContext,
   type ImageAdapter,
@@ -16,10 +15,10 @@ import {
   type ProviderDependencies,
   ProviderError,
 } from "../contract.ts";
-import { ImageJsonReader } from "../openai-compatible/image-json.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
-import { errorFromTransport, isRecord } from "../upstream/failure.ts";
+import { isRecord } from "../upstream/failure.ts";
+import { imageOutput, noImage, readImageJson } from "../upstream/image-answer.ts";
 import { Base64Text, jsonBody } from "../upstream/json-body.ts";
 import { refuse, send } from "../upstream/send.ts";
 import { untilLeft } from "../upstream/until-left.ts";
@@ -74,7 +73,7 @@ async function* imagesOf(
   fetch: (url: string) => Promise<Uint8Array>,
   onCost: (usd: number) => void,
 ): AsyncGenerator<ImageOutput, void> {
-  const answer = await readAnswer(response, signal);
+  const answer = await readImageJson(response, signal);
   const { data, usage } = isRecord(answer) ? answer : {};
   if (isRecord(usage) && typeof usage.cost_in_usd_ticks === "number") {
     onCost(usage.cost_in_usd_ticks / ticksPerUsd);
@@ -88,29 +87,12 @@ async function* imagesOf(
   // What has been handed on is not held here while the consumer works on it.
   for (let item = images.shift(); item !== undefined; item = images.shift()) {
     const { b64_json: bytes, url } = item;
-    if (bytes instanceof Uint8Array) yield toImage(bytes);
-    else if (typeof url === "string" && url !== "") yield toImage(await fetch(url));
+    if (bytes instanceof Uint8Array) yield imageOutput(bytes);
+    else if (typeof url === "string" && url !== "") yield imageOutput(await fetch(url));
     else continue;
     count += 1;
   }
-  if (count === 0) throw unexpected("The upstream's answer holds no image.");
-}
-
-async function readAnswer(response: ProviderHttpResponse, signal: AbortSignal): Promise<unknown> {
-  const reader = new ImageJsonReader();
-  try {
-    // Ends the answer wherever it is left.
-    for await (const chunk of response.body) reader.push(chunk);
-    return reader.finish();
-  } catch (error) {
-    throw errorFromTransport(error, signal);
-  }
-}
-
-function toImage(bytes: Uint8Array): ImageOutput {
-  const type = sniffImageType(bytes);
-  if (type === undefined) throw unexpected("The upstream sent something that is no image.");
-  return { kind: "image", bytes, mediaType: mediaTypes[type] };
+  if (count === 0) throw noImage();
 }
 
 /** What stays undefined is not sent, and an option can't stand in for it. */
@@ -136,8 +118,4 @@ function bodyOf(call: ImageCall): object {
     size: undefined,
     user: undefined,
   };
-}
-
-function unexpected(message: string): ProviderError {
-  return new ProviderError("bad_answer", message, { status: 200 });
 }

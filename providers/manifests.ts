@@ -7,6 +7,7 @@ import { gemini } from "./gemini/index.ts";
 import { lmnt } from "./lmnt/index.ts";
 import { local } from "./local/index.ts";
 import { openai } from "./openai/index.ts";
+import { recraft } from "./recraft/index.ts";
 import { xai } from "./xai/index.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
@@ -20,6 +21,7 @@ export const builtInProviders: readonly ProviderManifest[] = [
   lmnt,
   blackForestLabs,
   xai,
+  recraft,
 ];
 
 /** The providers to which an account may bring its own key: those that need one. */

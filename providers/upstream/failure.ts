@@ -19,6 +19,7 @@ const usualMeanings: ErrorMeanings = new Map([
   ["moderation_blocked", "content_policy"],
   ["content_filter", "content_policy"],
   ["insufficient_quota", "credentials"],
+  ["not_enough_credits", "credentials"],
   ["billing_hard_limit_reached", "credentials"],
   ["billing_not_active", "credentials"],
   ["invalid_api_key", "credentials"],

@@ -38,6 +38,8 @@ export interface ImageDialectOptions {
   /** Paths with their version, as they follow the base URL: "/v1/images/generations", "/v1/images/edits". */
   readonly generationsPath: string;
   readonly editsPath: string;
+  /** What an answer in one JSON text says that it cost, US dollars; without it none says so. */
+  readonly costUsdOf?: (answer: Readonly<Record<string, unknown>>) => number | undefined;
   /** Wall clock, for a Retry-After that names a date. */
   readonly nowMs?: () => number;
   /** Makes what stands between the parts of a form: letters and digits that occur in none. */
@@ -66,12 +68,14 @@ export function createImageAdapter(options: ImageDialectOptions): ImageAdapter {
       const { http, nowMs } = options;
       const response = await send(http, request, { secrets: secretsOf(call, context), nowMs });
       let usage: TokenUsage | undefined;
-      const onUsage = (reported: unknown) => {
+      let costUsd: number | undefined;
+      const onUsage: OnUsage = (reported, answer) => {
         usage = parseUsage(reported);
+        costUsd = answer && options.costUsdOf?.(answer);
       };
       const read = readerOf(response);
       const output = read(call, context, response, onUsage);
-      return { output: untilLeft(output, response), report: () => ({ tokens: usage }) };
+      return { output: untilLeft(output, response), report: () => ({ tokens: usage, costUsd }) };
     },
   };
 }
@@ -100,11 +104,13 @@ function maxResponseBytesOf({ settings }: ImageCall): number {
   return (typeof mib === "number" && mib > 0 ? mib : maxResponseMib) * mebibyte;
 }
 
+type OnUsage = (usage: unknown, answer?: Readonly<Record<string, unknown>>) => void;
+
 type OutputReader = (
   call: ImageCall,
   context: AttemptContext,
   response: ProviderHttpResponse,
-  onUsage: (usage: unknown) => void,
+  onUsage: OnUsage,
 ) => AsyncGenerator<ImageOutput, void>;
 
 function readerOf(response: ProviderHttpResponse): OutputReader {
@@ -136,13 +142,13 @@ function imagesOf(
   answer: unknown,
   call: ImageCall,
   context: AttemptContext,
-  onUsage: (usage: unknown) => void,
+  onUsage: OnUsage,
 ): ImageOutput[] {
   if (isRecord(answer) && isRecord(answer.error)) throw errorFromEvent(answer, secretsOf(call, context));
   const items = isRecord(answer) && Array.isArray(answer.data) ? answer.data.filter(isRecord) : [];
   const images = items.filter(({ b64_json }) => b64_json instanceof Uint8Array).map(toImage);
   if (images.length === 0) throw emptyAnswer();
-  if (isRecord(answer)) onUsage(answer.usage);
+  if (isRecord(answer)) onUsage(answer.usage, answer);
   return images.slice(0, call.n);
 }
 

@@ -115,10 +115,18 @@ async function draw(changes: Partial<ImageCall>, behaviour?: RecraftBehaviour) {
   if (behaviour !== undefined) upstream.next(behaviour);
   const { context } = attempt({ baseUrl: `${upstream.baseUrl}/v1`, apiKey });
   const call = { ...callOf("recraftv4_1_vector", "svg"), ...changes };
-  return await Array.fromAsync((await (await adapter()).generate(call, context)).output);
+  const answer = await (await adapter()).generate(call, context);
+  return { output: await Array.fromAsync(answer.output), report: answer.report() };
 }
 
 describe("a request", () => {
+  test("is reported at what the vendor says that it cost, if it does", async () => {
+    expect((await draw({ n: 2 })).report).toEqual({ costUsd: 0.16 });
+    const b64_json = Buffer.from("<svg/>").toString("base64");
+    const silent = { refusal: { status: 200, body: { data: [{ b64_json }] } } };
+    expect((await draw({}, silent)).report).toEqual({});
+  });
+
   test("has the older parameters, and is not changed by options that name what is ours", async () => {
     const ours = ["model", "prompt", "n", "size", "response_format"];
     const options = Object.fromEntries(ours.map((name) => [name, "other"]));

@@ -233,6 +233,23 @@ describe("the answer", () => {
     expect(report).toEqual(costUsd === undefined ? undefined : { costUsd });
   });
 
+  test("that is left while an image is fetched ends the fetch", async () => {
+    const fetched = Promise.withResolvers<void>();
+    const beforeDelivery = () => {
+      fetched.resolve();
+      return new Promise<void>(() => undefined);
+    };
+    upstream.next(images({ content: "url", beforeDelivery }));
+    const { context } = attempt({ baseUrl: upstream.baseUrl, apiKey });
+    const answer = await (await adapterOf(upstream)).generate(call, context);
+    const output = answer.output[Symbol.asyncIterator]();
+    const image = output.next();
+    await fetched.promise;
+    await output.return?.();
+    expect(await image).toMatchObject({ done: true });
+    expect(await upstream.requests.at(-1)?.ended).toBe("closed_by_client");
+  });
+
   test("cut at every byte is none", async () => {
     const byAddress = images({ content: "url" });
     await draw({}, byAddress);

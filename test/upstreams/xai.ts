@@ -29,8 +29,8 @@ export interface GrokImages {
   cutAfterBytes?: number;
   /** The images' addresses have run out. */
   expired?: boolean;
-  /** The headers wait for it. */
-  beforeHeaders?: () => Promise<void>;
+  /** What lies at an address is given out when it resolves. */
+  beforeDelivery?: () => Promise<void>;
 }
 
 /** How one valid request is answered. */
@@ -203,10 +203,9 @@ function findImagesFault(body: Record<string, unknown>, isEdit: boolean): string
 class Images {
   readonly #source = createImageSource();
   /** What lies at addresses, by path. */
-  readonly #delivered = new Map<string, Buffer>();
+  readonly #delivered = new Map<string, { readonly image: Buffer; wait?(): Promise<void> }>();
 
   async send(body: ImagesBody, behaviour: GrokImages, answer: StandInAnswer, origin: string): Promise<void> {
-    await behaviour.beforeHeaders?.();
     const data: object[] = [];
     for (let index = 0; index < (behaviour.count ?? body.n); index++) {
       const isKept = behaviour.moderated?.includes(index) ?? false;
@@ -232,12 +231,14 @@ class Images {
     const image = await this.#source.image({ format: "jpeg", width, height, isTransparent: false, shade });
     if (content === "b64_json") return { b64_json: image.toString("base64") };
     const path = `/imgen/${crypto.randomUUID()}.jpeg`;
-    if (behaviour.expired !== true) this.#delivered.set(path, image);
+    const { expired, beforeDelivery: wait } = behaviour;
+    if (expired !== true) this.#delivered.set(path, { image, ...(wait !== undefined && { wait }) });
     return { url: `${origin}${path}` };
   }
 
-  deliver(path: string, answer: StandInAnswer): void {
-    const image = this.#delivered.get(path);
+  async deliver(path: string, answer: StandInAnswer): Promise<void> {
+    const { image, wait } = this.#delivered.get(path) ?? {};
+    if (wait !== undefined) await Promise.race([wait(), answer.closed]);
     const type = { "content-type": "image/jpeg" };
     answer.start(image === undefined ? 404 : 200, { ...type, "content-length": String(image?.length ?? 0) });
     answer.end(image);

@@ -2,9 +2,9 @@
  * xAI's text to speech: one request, the audio itself as it is made. docs.x.ai, "Text to Speech". It reports no usage.
  */
 import type { ProviderDependencies, SpeechAdapter, SpeechCall } from "../contract.ts";
-import { audioOf, isAudioOf, mediaTypeOf, pcmShapeOf, speechAnswer } from "../upstream/audio.ts";
+import { answerOfBody } from "../upstream/audio.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
-import { refuse, send } from "../upstream/send.ts";
+import { send } from "../upstream/send.ts";
 import { phrases } from "./error.ts";
 
 /** Makes the adapter. */
@@ -20,14 +20,7 @@ export function createSpeechAdapter({ http }: Pick<ProviderDependencies, "http">
         onSent,
       };
       const response = await send(http, request, { secrets: [connection.apiKey, call.input], phrases });
-      if (!isAudioOf(response, call.format)) throw refuse(response);
-      const shape = pcmShapeOf(mediaTypeOf(response.headers), call);
-      return await speechAnswer({
-        format: call.format,
-        shape,
-        audio: audioOf(response, signal),
-        response,
-      });
+      return await answerOfBody(response, call, signal);
     },
   };
 }

@@ -3,31 +3,41 @@ import { generateImage, generateSpeech } from "ai";
 import sharp from "sharp";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createImageSource } from "./image-source.ts";
-import { type GrokBehaviour, type GrokUpstream, grokCodes, startGrokUpstream } from "./xai.ts";
+import type { SpeechUpstream } from "./raw-speech.ts";
+import {
+  type GrokBehaviour,
+  type GrokUpstream,
+  grokCodes,
+  startGrokSpeech,
+  startGrokUpstream,
+} from "./xai.ts";
 
 let upstream: GrokUpstream;
+let speech: SpeechUpstream;
 
 beforeAll(async () => {
   upstream = await startGrokUpstream();
+  speech = await startGrokSpeech();
 });
-afterAll(async () => await upstream.close());
+afterAll(async () => void (await Promise.all([upstream.close(), speech.close()])));
 afterEach(() => {
   upstream.requests.length = 0;
 });
 
-const client = (apiKey = "test-key") => createXai({ apiKey, baseURL: `${upstream.baseUrl}/v1` });
+const client = ({ baseUrl }: { baseUrl: string }, apiKey = "test-key") =>
+  createXai({ apiKey, baseURL: `${baseUrl}/v1` });
 
 type Drawing = Partial<Parameters<typeof generateImage>[0]>;
 const draw = (changes: Drawing = {}, apiKey?: string) =>
   generateImage({
-    model: client(apiKey).image("grok-imagine-image"),
+    model: client(upstream, apiKey).image("grok-imagine-image"),
     prompt: "A lighthouse.",
     maxRetries: 0,
     ...changes,
   });
 
 const speak = (changes: Partial<Parameters<typeof generateSpeech>[0]> = {}) =>
-  generateSpeech({ model: client().speech(), text: "Hello.", maxRetries: 0, ...changes });
+  generateSpeech({ model: client(speech).speech(), text: "Hello.", maxRetries: 0, ...changes });
 
 async function errorOf(call: Promise<unknown>): Promise<unknown> {
   return await call.then(
@@ -47,7 +57,7 @@ describe("the images of the stand-in, by the AI SDK's client", () => {
   });
 
   test("tell their cost", async () => {
-    const model = client().image("grok-imagine-image");
+    const model = client(upstream).image("grok-imagine-image");
     const nothing = { size: undefined, aspectRatio: undefined, seed: undefined };
     const more = { files: undefined, mask: undefined, providerOptions: {} };
     const { providerMetadata } = await model.doGenerate({ prompt: "A boat.", n: 3, ...nothing, ...more });
@@ -98,10 +108,10 @@ describe("the images of the stand-in, by the AI SDK's client", () => {
 
 describe("the speech of the stand-in, by the AI SDK's client", () => {
   test.for(["mp3", "pcm"] as const)("is %s", async (outputFormat) => {
-    upstream.next({ kind: "audio", totalBytes: 9_600 });
+    speech.next({ kind: "audio", totalBytes: 9_600 });
     const { audio } = await speak({ outputFormat, voice: "ara", speed: 1.2 });
     expect(audio.uint8Array).toHaveLength(9_600);
-    expect(upstream.requests[0]?.json).toMatchObject({
+    expect(speech.requests.at(-1)?.json).toMatchObject({
       voice_id: "ara",
       output_format: { codec: outputFormat },
     });

@@ -1,11 +1,16 @@
 /**
- * A stand-in for xAI's images and text to speech, with its two error shapes (docs.x.ai, "Debugging errors") and the texts that
- * it is known to send. References are taken as data URLs only.
+ * Stand-ins for xAI's images and for its text to speech, with the vendor's two error shapes (docs.x.ai, "Debugging errors") and
+ * texts that it is known to send. References are taken as data URLs only.
  */
 import { createImageSource } from "./image-source.ts";
-import type { AudioBehaviour } from "./openai-behaviour.ts";
-import { createSpeechAnswers } from "./openai-speech.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import {
+  type RawSpeechWire,
+  type SpeechRefusal,
+  type SpeechUpstream,
+  type SpeechUpstreamOptions,
+  startRawSpeech,
+} from "./raw-speech.ts";
+import { type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
 
 /** Refuses, or answers with exactly this. */
 export interface GrokRefusal {
@@ -34,7 +39,7 @@ export interface GrokImages {
 }
 
 /** How one valid request is answered. */
-export type GrokBehaviour = GrokRefusal | GrokImages | AudioBehaviour;
+export type GrokBehaviour = GrokRefusal | GrokImages;
 
 /** A running stand-in. */
 export interface GrokUpstream extends StandIn {
@@ -42,16 +47,10 @@ export interface GrokUpstream extends StandIn {
   next(...behaviours: GrokBehaviour[]): void;
 }
 
-/** Options of startGrokUpstream. */
-export interface GrokUpstreamOptions {
-  apiKey?: string;
-  /** Chooses by text how speech goes where nothing is queued. */
-  speak?: (text: string) => AudioBehaviour;
-}
-
 /** The gRPC codes in the words that the vendor has for them. */
 export const grokCodes = {
   argument: "Client specified an invalid argument",
+  unauthenticated: "The request does not have valid authentication credentials",
   permission: "The caller does not have permission to execute the specified operation",
   exhausted: "Some resource has been exhausted",
   missing: "Some requested entity was not found",
@@ -78,48 +77,68 @@ const sizes: Readonly<Record<string, readonly [number, number]>> = {
   "2:1": [1408, 704],
 };
 
-/** Starts it on the loopback. */
-export async function startGrokUpstream(options: GrokUpstreamOptions = {}): Promise<GrokUpstream> {
-  const { apiKey = "test-key", speak = () => ({ kind: "audio" }) } = options;
+/** Starts a stand-in for the images. */
+export async function startGrokUpstream({ apiKey = "test-key" } = {}): Promise<GrokUpstream> {
   const queued: GrokBehaviour[] = [];
   const images = new Images();
-  const answerSpeech = createSpeechAnswers();
-
-  const tts = (request: ReceivedRequest, answer: StandInAnswer) => {
-    const body = request.json as SpeechBody;
-    const fault = findSpeechFault(body);
-    if (fault !== undefined) return sendJson(answer, { status: 400, body: { error: fault } });
-    const behaviour = queued.shift() ?? speak(body.text);
-    if (behaviour.kind === "refusal") return sendJson(answer, behaviour);
-    if (behaviour.kind !== "audio") throw new Error("images were queued where speech was asked for");
-    const { codec = "mp3" } = body.output_format ?? {};
-    const asked = { model: "", input: body.text, voice: "", response_format: codec, speed: 1 };
-    return answerSpeech({ ...asked, stream_format: "audio" }, behaviour, answer);
-  };
-  const draw = (request: ReceivedRequest, answer: StandInAnswer) => {
-    const isEdit = request.path.endsWith("/edits");
-    const checked = checkImages(request.json, isEdit);
+  const standIn = await startStandIn((request, answer) => {
+    const { method, path, headers, json } = request;
+    if (path.startsWith("/imgen/")) return images.deliver(path, answer);
+    if (!/^POST \/v1\/images\/(generations|edits)$/.test(`${method} ${path}`))
+      return answer.send(404, {}, "");
+    const wrongKey = refuseKey(headers.authorization, apiKey);
+    if (wrongKey !== undefined) return sendJson(answer, wrongKey);
+    const checked = checkImages(json, path.endsWith("/edits"));
     if ("status" in checked) return sendJson(answer, checked);
     const behaviour = queued.shift() ?? { kind: "images" };
     if (behaviour.kind === "refusal") return sendJson(answer, behaviour);
-    if (behaviour.kind !== "images") throw new Error("speech was queued where images were asked for");
-    return images.send(checked, behaviour, answer, `http://${request.headers.host}`);
-  };
-  const routes = new Map([
-    ["POST /v1/tts", tts],
-    ["POST /v1/images/generations", draw],
-    ["POST /v1/images/edits", draw],
-  ]);
-  const standIn = await startStandIn((request, answer) => {
-    if (request.path.startsWith("/imgen/")) return images.deliver(request.path, answer);
-    const route = routes.get(`${request.method} ${request.path}`);
-    if (route === undefined) return answer.send(404, {}, "");
-    const { authorization = "" } = request.headers;
-    if (authorization === `Bearer ${apiKey}`) return route(request, answer);
-    const error = `Incorrect API key provided: ${authorization.slice(7, 9)}***. You can obtain an API key from the console.`;
-    return sendJson(answer, { status: 400, body: { code: grokCodes.argument, error } });
+    return images.send(checked, behaviour, answer, `http://${headers.host}`);
   });
   return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
+}
+
+/** A key of another form is no key; one that is only wrong is an invalid argument. */
+function refuseKey(authorization = "", apiKey: string): SpeechRefusal | undefined {
+  if (authorization === `Bearer ${apiKey}`) return undefined;
+  const key = authorization.slice("Bearer ".length);
+  if (!key.startsWith("xai-"))
+    return grokError(401, grokCodes.unauthenticated, "Invalid or missing credentials.");
+  const text = `Incorrect API key provided: ${key.slice(0, 2)}***. You can obtain an API key from the console.`;
+  return grokError(400, grokCodes.argument, text);
+}
+
+/** An error of all operations but speech. */
+export function grokError(status: number, code: string, error: string): SpeechRefusal {
+  return { status, body: { code, error } };
+}
+
+const contentTypes: Readonly<Record<string, string>> = { mp3: "audio/mpeg", pcm: "audio/pcm" };
+
+const speechWire: RawSpeechWire = {
+  read({ method, path, headers, json }, apiKey) {
+    if (method !== "POST" || path !== "/v1/tts") return { status: 404, body: {} };
+    const wrongKey = refuseKey(headers.authorization, apiKey);
+    if (wrongKey !== undefined) return wrongKey;
+    const body = (json ?? {}) as SpeechBody;
+    const fault = findSpeechFault(body);
+    if (fault !== undefined) return { status: 400, body: { error: fault } };
+    const { codec = "mp3" } = body.output_format ?? {};
+    const contentType = contentTypes[codec] ?? "audio/mpeg";
+    return {
+      input: body.text,
+      format: codec,
+      headers: { "content-type": contentType, "x-trace-id": "a1b2" },
+    };
+  },
+  refusal: ({ status, message = "The stand-in was told to refuse." }) => ({
+    status,
+    body: { error: message },
+  }),
+};
+
+/** Starts a stand-in for the text to speech. */
+export function startGrokSpeech(options: SpeechUpstreamOptions = {}): Promise<SpeechUpstream> {
+  return startRawSpeech(speechWire, options);
 }
 
 interface SpeechBody {
@@ -127,7 +146,7 @@ interface SpeechBody {
   readonly voice_id?: string;
   readonly language?: string;
   readonly speed?: number;
-  readonly output_format?: { readonly codec?: "mp3" | "wav" | "pcm"; readonly sample_rate?: number };
+  readonly output_format?: { readonly codec?: "mp3" | "pcm"; readonly sample_rate?: number };
 }
 
 function findSpeechFault({
@@ -143,7 +162,7 @@ function findSpeechFault({
   if (voice_id !== undefined && !voices.includes(voice_id)) return `voice ${voice_id} was not found`;
   if (!(speed >= 0.7 && speed <= 1.5)) return "speed must be between 0.7 and 1.5";
   const { codec = "mp3", sample_rate: rate = 24_000 } = output_format ?? {};
-  if (!["mp3", "wav", "pcm"].includes(codec)) return "unknown codec";
+  if (contentTypes[codec] === undefined) return "the stand-in makes mp3 and pcm";
   return [8000, 16_000, 22_050, 24_000, 44_100, 48_000].includes(rate) ? undefined : "unknown sample_rate";
 }
 
@@ -161,12 +180,11 @@ function checkImages(json: unknown, isEdit: boolean): ImagesBody | Omit<GrokRefu
     return { status: 422, body: "Failed to deserialize the JSON body into the target type" };
   }
   const body = json as Record<string, unknown>;
-  const refuse = (status: number, code: string, error: string) => ({ status, body: { code, error } });
   if (!models.includes(String(body.model))) {
-    return refuse(404, grokCodes.missing, `The model ${String(body.model)} does not exist.`);
+    return grokError(404, grokCodes.missing, `The model ${String(body.model)} does not exist.`);
   }
   const fault = findImagesFault(body, isEdit);
-  if (fault !== undefined) return refuse(400, grokCodes.argument, fault);
+  if (fault !== undefined) return grokError(400, grokCodes.argument, fault);
   const inputs = inputsOf(body);
   const times = body.resolution === "2k" ? 2 : 1;
   const [width, height] = sizes[String(body.aspect_ratio ?? "1:1")] ?? [1024, 1024];

@@ -11,7 +11,7 @@
  * 6. It calls `context.onSent` once the upstream has all of the request, which is when the upstream may begin to bill: it
  *    hands it on to `http.request`. An engine in this process calls it as it begins.
  */
-import type { FetchResult, ProviderHttp } from "./provider-http.ts";
+import type { FetchResult, ProviderHttp, ProviderNetwork } from "./provider-http.ts";
 
 /** Encodings of audio: MPEG layer III frames, or signed 16-bit little-endian samples. */
 export type AudioFormat = "mp3" | "pcm";
@@ -130,6 +130,7 @@ export interface SpeechCall {
   readonly input: string;
   /** How to speak; undefined: not said, and where the endpoint takes none. */
   readonly instructions?: string | undefined;
+  /** Empty where the endpoint needs none and the caller named none. */
   readonly voice: string;
   /** One of the endpoint's native formats. */
   readonly format: NativeAudioFormat;
@@ -253,10 +254,22 @@ export interface EnginePool {
   readonly completed: number;
 }
 
+/** A voice as an upstream lists it. */
+export interface ListedVoice {
+  readonly id: string;
+  /** Empty where it has no other. */
+  readonly name: string;
+}
+
 /** A provider that runs: its adapters, and how to end what they own (pools, workers). */
 export interface Provider {
   readonly speech?: SpeechAdapter;
   readonly image?: ImageAdapter;
+  /** The voices of a model that the upstream lists now, for endpoints that leave them to it. Throws ProviderError. */
+  listVoices?(
+    upstreamModel: string,
+    context: Pick<AttemptContext, "signal" | "connection">,
+  ): Promise<readonly ListedVoice[]>;
   /** None unless the provider is an engine in this process. */
   enginePools?(): readonly EnginePool[];
   close?(): Promise<void>;
@@ -272,6 +285,10 @@ export interface ProviderManifest {
   readonly keyHosts?: readonly string[];
   /** Whether the provider is off until the operator or the account gives a key. */
   readonly needsKey: boolean;
+  /** Whether it is given the operator's key where there is one, although it is on without. */
+  readonly takesKey?: boolean;
+  /** Where it may lie and whom to trust there; unset: at any address, the system's authorities. */
+  readonly network?: ProviderNetwork;
   /** Loads and makes the adapters; called once in a process. Until then a manifest needs none of their modules. */
   create(dependencies: ProviderDependencies): Promise<Provider>;
 }

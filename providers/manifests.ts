@@ -23,8 +23,3 @@ export const builtInProviders: readonly ProviderManifest[] = [
   xai,
   recraft,
 ];
-
-/** The providers to which an account may bring its own key: those that need one. */
-export const ownKeySlugs: readonly string[] = builtInProviders
-  .filter(({ needsKey }) => needsKey)
-  .map(({ slug }) => slug);

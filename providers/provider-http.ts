@@ -49,3 +49,11 @@ export interface ResultRequest {
  * itself lies or from public addresses. Throws ProviderError.
  */
 export type FetchResult = (request: ResultRequest) => Promise<Uint8Array>;
+
+/** Where a provider that an operator has described may lie. */
+export interface ProviderNetwork {
+  /** Whether at private addresses, too, loopback included. */
+  readonly privateAddress: boolean;
+  /** A PEM file of authorities that are trusted besides the system's. */
+  readonly caFile?: string | undefined;
+}

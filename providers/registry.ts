@@ -1,12 +1,16 @@
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../lib/http/url-guard.ts";
 import type { Log } from "../lib/runtime/log.ts";
+import type { Repeating } from "../lib/runtime/repeat.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import type { Catalog } from "./catalog/catalog.ts";
-import { builtInCatalogDirectory, loadCatalog } from "./catalog/load.ts";
+import { keepVoices } from "./catalog/fetch-voices.ts";
+import { catalogDirectories, createCatalog, readCatalogFiles } from "./catalog/load.ts";
+import { configuredProviders } from "./configured.ts";
 import type {
   EnginePool,
   ImageAdapter,
+  ListedVoice,
   Provider,
   ProviderConnection,
   ProviderDependencies,
@@ -20,6 +24,7 @@ import { watchEngines } from "./routing/upstream-metrics.ts";
 import { keyVariable, readConnections } from "./upstream/connections.ts";
 import { createResultFetches, type ResultFetches } from "./upstream/fetch-result.ts";
 import { onlyTo } from "./upstream/key-hosts.ts";
+import { type Networks, openNetworks } from "./upstream/networks.ts";
 
 /** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {
@@ -35,13 +40,13 @@ export interface ConnectedImage {
 
 /** The providers of a process. */
 export interface ProviderSet {
-  /** All that are built in, on or off: the slugs that a catalogue may name. */
+  /** All that there are, on or off. */
   readonly slugs: readonly string[];
-  /** Whether the operator has switched it on; false for slugs that are not built in. */
+  /** Whether the operator has switched it on; false for unknown slugs. */
   isOn(slug: string): boolean;
   /** How many keys the operator has; 0 where it is off, 1 where it needs none. */
   operatorKeys(slug: string): number;
-  /** Whether an account may bring its own key to a provider; false for slugs that are not built in. */
+  /** Whether an account may bring its own key to a provider; false for unknown slugs. */
   takesOwnKeys(slug: string): boolean;
   /** Makes the adapters of the providers that are on, ahead of the first request. */
   load(): Promise<void>;
@@ -52,6 +57,12 @@ export interface ProviderSet {
   speech(slug: string, credential?: Credential): Promise<ConnectedSpeech>;
   /** The same of a provider's image adapter. */
   image(slug: string, credential?: Credential): Promise<ConnectedImage>;
+  /** The voices that a provider lists of a model now; undefined where it lists none or is off. Throws ProviderError. */
+  voices(
+    slug: string,
+    upstreamModel: string,
+    signal: AbortSignal,
+  ): Promise<readonly ListedVoice[] | undefined>;
   /** The threads of engines in this process, once they have been used; for metrics. */
   enginePools(): readonly (EnginePool & { readonly provider: string })[];
   /** Ends what the adapters own. No call may be under way or follow. */
@@ -63,6 +74,8 @@ export interface ProvidersOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly http: ProviderHttp;
   readonly results: Pick<ResultFetches, "of">;
+  /** In the place of `http`, for the providers that have one. */
+  readonly networks?: Networks["own"];
   readonly log: Log;
   /** The built-in ones unless given. */
   readonly manifests?: readonly ProviderManifest[];
@@ -70,12 +83,13 @@ export interface ProvidersOptions {
 
 /** Reads which providers are on and how to reach them. Throws ConfigError when a variable is malformed. */
 export function createProviders(options: ProvidersOptions): ProviderSet {
-  const { environment, http, results, log, manifests = builtInProviders } = options;
+  const { environment, http, results, networks, log, manifests = builtInProviders } = options;
   const connections = readConnections(manifests, environment);
   const slugs = manifests.map(({ slug }) => slug);
   const running = new RunningProviders(manifests, ({ slug, defaultBaseUrl, keyHosts }) => {
     const { baseUrl } = connections.get(slug) ?? { baseUrl: defaultBaseUrl };
-    return { http: onlyTo(http, baseUrl, keyHosts), fetchResult: results.of(baseUrl) };
+    const { http: way, ca } = networks?.get(slug) ?? { http };
+    return { http: onlyTo(way, baseUrl, keyHosts), fetchResult: results.of(baseUrl, ca) };
   });
   const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
   const isOn = (slug: string) => operatorKeys(slug) > 0;
@@ -103,6 +117,11 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
       const adapter = connection === undefined ? undefined : (await running.find(slug))?.image;
       if (connection === undefined || adapter === undefined) throw new Error(`provider ${slug} can't draw`);
       return { adapter, connection };
+    },
+    voices: async (slug, upstreamModel, signal) => {
+      const connection = connect(slug);
+      if (connection === undefined) return undefined;
+      return await (await running.find(slug))?.listVoices?.(upstreamModel, { connection, signal });
     },
     enginePools: () => running.enginePools(),
     close: () => running.close(),
@@ -174,21 +193,27 @@ export interface OpenProviders {
   readonly catalog: Catalog;
 }
 
-/** Reads the catalogue and which providers are on. Throws ConfigError. */
+/** Reads the catalogue, the providers that it describes and which are on. Throws ConfigError. */
 export async function openProviders(
   { log, metrics, onStop }: ProvidersHost,
   { environment, CATALOG_DIR }: ProvidersConfig,
 ): Promise<OpenProviders> {
   const http = createOutboundHttp();
   const results = createResultFetches(createAddressGuard({ allowedCidrs: [] }));
-  const providers = createProviders({ environment, http, results, log });
+  const files = await readCatalogFiles(catalogDirectories(CATALOG_DIR));
+  const builtIn = builtInProviders.map(({ slug }) => slug);
+  const catalog = createCatalog(files, builtIn);
+  const manifests = [...builtInProviders, ...configuredProviders(files.files)];
+  const networks = await openNetworks(manifests);
+  const providers = createProviders({ environment, http, results, networks: networks.own, log, manifests });
+  const voices: Repeating[] = [];
   onStop(async () => {
+    await Promise.all(voices.map((list) => list.stop()));
     await providers.close();
-    await Promise.all([http.close(), results.close()]);
+    await Promise.all([http.close(), results.close(), networks.close()]);
   });
   if (metrics !== undefined) watchEngines(metrics, providers);
-  const directories = [builtInCatalogDirectory, ...(CATALOG_DIR === undefined ? [] : [CATALOG_DIR])];
-  const catalog = await loadCatalog({ directories, providerSlugs: providers.slugs });
   await providers.load();
+  voices.push(...keepVoices(catalog, providers.voices, log));
   return { providers, catalog };
 }

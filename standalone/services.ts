@@ -68,7 +68,7 @@ export async function openLocalServices(
   const MASTER_KEYS = config.MASTER_KEYS ?? (await ensureMasterKeys(masterKeyFile(config)));
   const complete = { ...config, DATABASE_URL: databaseUrl, MASTER_KEYS };
   const founded = Promise.withResolvers<void>();
-  const account = openAccount(beside("account"), complete, founded.promise);
+  const account = await openAccount(beside("account"), complete, founded.promise);
   const usage = await openUsage(beside("usage"), complete);
   const destination = await openDestination(beside("destination"), complete);
   for (const service of [account, usage, destination]) start(host, service);

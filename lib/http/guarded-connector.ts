@@ -8,6 +8,8 @@ interface GuardedConnectorOptions {
   readonly timeoutMs: number;
   /** How names become addresses; the system's own way unless given. */
   readonly lookup?: LookupFunction | undefined;
+  /** Authorities to trust, PEM, in place of the system's. */
+  readonly ca?: readonly string[] | undefined;
 }
 
 /**
@@ -16,12 +18,13 @@ interface GuardedConnectorOptions {
  */
 export function createGuardedConnector(
   guard: AddressGuard,
-  { timeoutMs, lookup = systemLookup }: GuardedConnectorOptions,
+  { timeoutMs, lookup = systemLookup, ca }: GuardedConnectorOptions,
 ): buildConnector.connector {
   const connect = buildConnector({
     allowH2: false,
     timeout: timeoutMs,
     lookup: createGuardedLookup(guard, lookup),
+    ...(ca !== undefined && { ca: [...ca] }),
   });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, "");

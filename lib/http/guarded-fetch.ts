@@ -82,6 +82,8 @@ export interface GuardedFetchOptions {
   readonly maxRedirects?: number;
   /** How names become addresses; the system's own way unless given. */
   readonly lookup?: LookupFunction;
+  /** Authorities to trust, PEM, in place of the system's. */
+  readonly ca?: readonly string[] | undefined;
 }
 
 /** What the first piece of content is kept in at least, as far as so much is to come. */
@@ -90,8 +92,8 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Makes a fetch; one for each purpose, since the purpose decides which addresses are allowed. */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { guard, lookup, connectTimeoutMs = 3_000 } = options;
-  const http = createOutboundHttp({ guard, connectTimeoutMs, lookup });
+  const { guard, lookup, ca, connectTimeoutMs = 3_000 } = options;
+  const http = createOutboundHttp({ guard, connectTimeoutMs, lookup, ca });
   return {
     async fetch(request) {
       const deadline = AbortSignal.timeout(request.timeoutMs);

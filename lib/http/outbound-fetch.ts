@@ -69,6 +69,8 @@ interface OutboundHttpOptions {
   readonly guard?: AddressGuard;
   /** How names become addresses, with a guard; the system's own way without. */
   readonly lookup?: LookupFunction | undefined;
+  /** Authorities to trust, PEM, with a guard; the system's without. */
+  readonly ca?: readonly string[] | undefined;
 }
 
 const readAheadBytes = 64 * 1024;
@@ -76,14 +78,14 @@ const longestKeepAliveMs = 60_000;
 
 /** Makes the client; a process needs one. */
 export function createOutboundHttp(options: OutboundHttpOptions = {}): OutboundHttp {
-  const { guard, lookup, connectTimeoutMs = 5_000 } = options;
+  const { guard, lookup, ca, connectTimeoutMs = 5_000 } = options;
   const agent = new Agent({
     allowH2: false,
     pipelining: 1,
     connect:
       guard === undefined
         ? { timeout: connectTimeoutMs }
-        : createGuardedConnector(guard, { timeoutMs: connectTimeoutMs, lookup }),
+        : createGuardedConnector(guard, { timeoutMs: connectTimeoutMs, lookup, ca }),
     keepAliveTimeout: options.keepAliveMs ?? 15_000,
     keepAliveMaxTimeout: longestKeepAliveMs,
     headersTimeout: 0,

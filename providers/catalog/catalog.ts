@@ -30,6 +30,11 @@ export interface Price {
   readonly mostPerInputCharacter: bigint | undefined;
 }
 
+/** The voices that an upstream listed last; none before it has. */
+export class FetchedVoices {
+  current: readonly Voice[] = [];
+}
+
 /** What an endpoint can do with speech. */
 export interface SpeechCapabilities {
   /** Encodings the upstream makes itself. */
@@ -37,14 +42,18 @@ export interface SpeechCapabilities {
   /** Of one channel; what an answer really has stands in the answer. */
   readonly sampleRateHz: number;
   readonly channels: number;
-  /** Empty: any string is passed on. */
+  /** Empty: any string is passed on. Where they are fetched, those of the last list that came. */
   readonly voices: readonly Voice[];
+  /** Where the upstream lists its voices itself. */
+  readonly fetchedVoices?: FetchedVoices;
   /** Other names of the voices, by what callers write. */
   readonly voiceAliases?: ReadonlyMap<string, string>;
   /** Whether any other voice is passed on as well where an account's own key is used: its account there may have some. */
   readonly ownVoices?: boolean;
-  /** Undefined: callers must name a voice. */
+  /** Undefined: callers must name a voice, unless it is optional. */
   readonly defaultVoice: string | undefined;
+  /** Whether the upstream speaks without a voice. */
+  readonly voiceOptional?: boolean;
   /** Unicode code points. */
   readonly maxInputCharacters: number;
   /** Undefined: the upstream has no control of speed. */
@@ -109,7 +118,7 @@ export interface ImageModel extends Model {
   readonly endpoints: readonly ImageEndpoint[];
 }
 
-/** The models and endpoints that a process knows; never changes after its making. */
+/** The models and endpoints that a process knows; never changes after its making, but for fetched voices. */
 export class Catalog {
   readonly #models: ReadonlyMap<string, Model>;
   readonly #speech: ReadonlyMap<string, SpeechModel>;

@@ -1,4 +1,6 @@
 import { basename } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { checkConnection, checkReach } from "./connection-check.ts";
 import { checkImage, checkImagePrices, type Report } from "./image-check.ts";
 import {
   type CatalogFile,
@@ -49,6 +51,7 @@ export function catalogFaults(
       if (endpointIds.has(id)) report("id", `${id} is another endpoint's too`);
       endpointIds.add(id);
       checkEndpoint(endpoint, models.get(endpoint.model), report);
+      checkReach(endpoint, content.provider.connection, report);
       const elsewhere = pricesAt.get(endpoint);
       checkPrices(
         endpoint,
@@ -60,15 +63,26 @@ export function catalogFaults(
 }
 
 function checkProvider({ path, content }: ReadCatalogFile, known: ReadonlySet<string>, report: Report): void {
-  const { slug } = content.provider;
+  const { slug, connection } = content.provider;
   if (basename(path) !== `${slug}.yaml`) report("provider.slug", `${slug} must be the name of the file`);
-  if (!known.has(slug)) report("provider.slug", `no provider ${slug} is built in`);
+  if (connection !== undefined) {
+    if (known.has(slug)) report("provider.connection", `${slug} is built in: has no place here`);
+    checkConnection(connection, report);
+  } else if (!known.has(slug)) {
+    report(
+      "provider.slug",
+      `no provider ${slug} is built in, and the file describes none: connection is missing`,
+    );
+  }
 }
 
 function checkModels(content: CatalogFile, models: Map<string, ModelEntry>, report: Report): void {
   for (const [index, model] of (content.models ?? []).entries()) {
     const at = (field: string) => `models.${index}.${field}`;
-    if (models.has(model.id)) report(at("id"), `${model.id} is declared twice`);
+    const known = models.get(model.id);
+    // Several files may be ways to one model, each complete in itself.
+    if (known !== undefined && (content.models?.includes(known) || !isDeepStrictEqual(known, model)))
+      report(at("id"), `${model.id} is declared twice`);
     if (authorOf(model.permaslug) !== authorOf(model.id)) {
       report(at("permaslug"), `must begin with ${authorOf(model.id)}/ as the id does`);
     }
@@ -105,6 +119,8 @@ function checkMedium(endpoint: EndpointEntry, { id, medium }: ModelEntry, report
 }
 
 function checkSpeech({ voices, voice_aliases, default_voice }: SpeechEntry, report: Report): void {
+  // What is fetched is not known yet.
+  if (voices === "fetched") return;
   const ids = (voices ?? []).map((voice) => (typeof voice === "string" ? voice : voice.id));
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) report("speech.voices", `${twice} is listed twice`);

@@ -6,6 +6,7 @@ import { ConfigError } from "../../lib/runtime/config.ts";
 import {
   Catalog,
   type Endpoint,
+  FetchedVoices,
   type ImageEndpoint,
   type Model,
   type Price,
@@ -34,15 +35,32 @@ export const builtInCatalogDirectory = fileURLToPath(new URL("../../catalog", im
 export interface CatalogSources {
   /** Later ones replace files of the same name in earlier ones and add others. */
   readonly directories: readonly string[];
-  /** Providers that are built in; a file of any other is refused. */
+  /** Providers that are built in; a file of any other must describe its own. */
   readonly providerSlugs: Iterable<string>;
 }
 
-/**
- * Reads every `<slug>.yaml` of the directories. Throws ConfigError, one line that names the file and the path in it,
- * when a directory can't be read or anything in a file is malformed, unknown, unpriced or contradicts another entry.
- */
+/** The directories of a process: the built-in catalogue, and the operator's where there is one. */
+export function catalogDirectories(catalogDir: string | undefined): readonly string[] {
+  return catalogDir === undefined ? [builtInCatalogDirectory] : [builtInCatalogDirectory, catalogDir];
+}
+
+/** The files of a catalogue, each of which fits its schema and no more; prices are those that are in force. */
+export interface CatalogFiles {
+  readonly files: readonly ReadCatalogFile[];
+  /** Where the prices of an endpoint stand if not with it. */
+  readonly pricesAt: ReadonlyMap<EndpointEntry, string>;
+}
+
+/** Reads a catalogue: its files, which it then checks and makes the models of. Throws ConfigError as both do. */
 export async function loadCatalog({ directories, providerSlugs }: CatalogSources): Promise<Catalog> {
+  return createCatalog(await readCatalogFiles(directories), providerSlugs);
+}
+
+/**
+ * Reads every `<slug>.yaml` of the directories. Throws ConfigError, one line that names the file and the path in it, when
+ * a directory can't be read or anything in a file is malformed or unknown.
+ */
+export async function readCatalogFiles(directories: readonly string[]): Promise<CatalogFiles> {
   const paths = new Map<string, string>();
   for (const directory of directories) {
     for (const name of await yamlFiles(directory)) paths.set(name, join(directory, name));
@@ -52,7 +70,12 @@ export async function loadCatalog({ directories, providerSlugs }: CatalogSources
   const read = await readFiles([...paths.keys()].sort().map((name) => paths.get(name) ?? name));
   const { files, set } =
     pricesPath === undefined ? { files: read, set: [] } : await setPrices(read, pricesPath);
-  refuse(catalogFaults(files, new Set(providerSlugs), new Map(set)));
+  return { files, pricesAt: new Map(set) };
+}
+
+/** The models of files. Throws ConfigError, as reading does, when an entry contradicts itself or another. */
+export function createCatalog({ files, pricesAt }: CatalogFiles, providerSlugs: Iterable<string>): Catalog {
+  refuse(catalogFaults(files, new Set(providerSlugs), pricesAt));
   return toCatalog(files.map(({ content }) => content));
 }
 
@@ -182,7 +205,7 @@ function toPrice({ billable, usd_per_million, most_per_input_character: most }: 
   };
 }
 
-function toVoice(entry: NonNullable<SpeechEntry["voices"]>[number]): Voice {
+function toVoice(entry: Exclude<SpeechEntry["voices"], "fetched" | undefined>[number]): Voice {
   if (typeof entry === "string") return { id: entry, name: "", language: "" };
   const { id, name = "", language = "", gender, preview_url: previewUrl } = entry;
   return {
@@ -195,11 +218,17 @@ function toVoice(entry: NonNullable<SpeechEntry["voices"]>[number]): Voice {
 }
 
 function toSpeech(entry: SpeechEntry): SpeechCapabilities {
+  const fetched = entry.voices === "fetched" ? new FetchedVoices() : undefined;
+  const voices = (entry.voices === "fetched" ? [] : (entry.voices ?? [])).map(toVoice);
   return {
+    ...(fetched !== undefined && { fetchedVoices: fetched }),
+    ...(entry.voice_optional === true && { voiceOptional: true }),
+    get voices() {
+      return fetched?.current ?? voices;
+    },
     formats: entry.formats,
     sampleRateHz: entry.sample_rate_hz,
     channels: entry.channels,
-    voices: (entry.voices ?? []).map(toVoice),
     voiceAliases: new Map(Object.entries(entry.voice_aliases ?? {})),
     ownVoices: entry.own_voices ?? false,
     defaultVoice: entry.default_voice,

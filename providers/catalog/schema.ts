@@ -3,6 +3,7 @@ import { Compile } from "typebox/compile";
 import { v5 } from "uuid";
 import { parseDocument } from "yaml";
 import { aspectRatios, imageBillables, imageUnits, resolutions } from "./image.ts";
+import { ConnectionSchema } from "./provider-schema.ts";
 
 const strict = { additionalProperties: false };
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -59,10 +60,13 @@ const SpeechSchema = Type.Object(
     formats: Type.Array(Type.Enum(["mp3", "pcm", "wav"]), { minItems: 1, ...unique }),
     sample_rate_hz: Type.Integer({ minimum: 8000, maximum: 48_000 }),
     channels: Type.Integer({ minimum: 1, maximum: 2 }),
-    voices: Type.Optional(Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 })),
+    voices: Type.Optional(
+      Type.Union([Type.Array(VoiceSchema, { minItems: 1, maxItems: 1000 }), Type.Literal("fetched")]),
+    ),
     voice_aliases: Type.Optional(Type.Record(text(200), text(200), { maxProperties: 1000 })),
     own_voices: Type.Optional(Type.Boolean()),
     default_voice: Type.Optional(text(200)),
+    voice_optional: Type.Optional(Type.Boolean()),
     max_input_characters: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     speed: Type.Optional(
       Type.Object(
@@ -160,7 +164,14 @@ const EndpointSchema = Type.Object(
 
 const CatalogFileSchema = Type.Object(
   {
-    provider: Type.Object({ slug: Type.String({ pattern: "^[a-z][a-z0-9-]*$" }), name: text(100) }, strict),
+    provider: Type.Object(
+      {
+        slug: Type.String({ pattern: "^[a-z][a-z0-9-]*$" }),
+        name: text(100),
+        connection: Type.Optional(ConnectionSchema),
+      },
+      strict,
+    ),
     models: Type.Optional(Type.Array(ModelSchema)),
     endpoints: Type.Optional(Type.Array(EndpointSchema)),
   },
@@ -214,7 +225,12 @@ export function parseYaml<T>(yaml: string, schema: Validator<T>): ParsedFile<T> 
   if (broken.length > 0) return { faults: broken };
   const content = readDocument(document);
   if (schema.Check(content)) return { file: content };
-  return { faults: [...new Set(schema.Errors(content).flatMap(describe))] };
+  return { faults: schemaFaults(schema, content) };
+}
+
+/** What keeps a value from being of a schema, each `<path>: <fault>`. */
+export function schemaFaults<T>(schema: Validator<T>, value: unknown): readonly string[] {
+  return [...new Set(schema.Errors(value).flatMap(describe))];
 }
 
 function readDocument(document: ReturnType<typeof parseDocument>): unknown {

@@ -23,7 +23,8 @@ export function readConnections(
   const values = readVariables(manifests, environment);
   const connections = new Map<string, OperatorConnection>();
   for (const { slug, needsKey, defaultBaseUrl } of manifests) {
-    const apiKeys = new Set(needsKey ? values.keys[keyVariable(slug)] : [""]);
+    const apiKeys = new Set(values.keys[keyVariable(slug)]);
+    if (!needsKey && apiKeys.size === 0) apiKeys.add("");
     // Anything else can't stand in a header.
     if (![...apiKeys].every((key) => /^[\x21-\x7e]*$/.test(key))) {
       throw new ConfigError(`configuration: ${keyVariable(slug)} must be printable ASCII without blanks`);
@@ -50,7 +51,7 @@ function prefix(slug: string): string {
 /** Engines of this process have no address, and what needs no key reads none. */
 function readVariables(manifests: readonly ProviderManifest[], environment: NodeJS.ProcessEnv) {
   const keys = manifests
-    .filter(({ needsKey }) => needsKey)
+    .filter(({ needsKey, takesKey }) => needsKey || takesKey)
     .map(({ slug }) => [keyVariable(slug), listVar({ default: [] })]);
   const addresses = manifests
     .filter(({ defaultBaseUrl }) => defaultBaseUrl !== "")

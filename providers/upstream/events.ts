@@ -5,13 +5,17 @@ import { parseJsonObject } from "./send.ts";
 /** Longest event or line, characters. */
 const maxEventCharacters = 16 * 1024 * 1024;
 
-/** The objects of a server-sent stream as they come; the bare word [DONE] that many close with is none of them. */
+/**
+ * The objects of a server-sent stream as they come; for the bare word [DONE] that many close with, `doneAs` where it is
+ * given, else none.
+ */
 export async function* jsonEvents(
   body: AsyncIterable<Uint8Array>,
+  doneAs?: Readonly<Record<string, unknown>>,
 ): AsyncGenerator<Readonly<Record<string, unknown>>, undefined> {
   for await (const { data, type } of decodeServerSentEvents(body, maxEventCharacters)) {
-    if (data.trim() === "[DONE]") continue;
-    yield { type, ...parseJsonObject(data) };
+    if (data.trim() !== "[DONE]") yield { type, ...parseJsonObject(data) };
+    else if (doneAs !== undefined) yield doneAs;
   }
 }
 

@@ -16,8 +16,8 @@ import type { FetchResult } from "../provider-http.ts";
 
 /** Makes fetches of results; a process needs one. */
 export interface ResultFetches {
-  /** Of a provider with this base URL. */
-  of(baseUrl: string): FetchResult;
+  /** Of a provider with this base URL; `ca` is whom to trust at its own origin, PEM, if not the system's. */
+  of(baseUrl: string, ca?: readonly string[]): FetchResult;
   /** Closes all connections; running fetches fail. */
   close(): Promise<void>;
 }
@@ -38,21 +38,28 @@ const kinds: Readonly<Record<GuardedFetchErrorKind, ProviderErrorKind>> = {
 export function createResultFetches(guard: AddressGuard): ResultFetches {
   const timeouts = { headersTimeoutMs: 30_000, idleTimeoutMs: 30_000 };
   const elsewhere = createGuardedFetch({ guard, ...timeouts });
-  const own = createGuardedFetch({ guard: { allows: () => true }, maxRedirects: 0, ...timeouts });
+  const ownFetch = (ca?: readonly string[]) =>
+    createGuardedFetch({ guard: { allows: () => true }, maxRedirects: 0, ca, ...timeouts });
+  const usual = ownFetch();
+  const all = [elsewhere, usual];
   return {
-    of: (baseUrl) => async (request) => {
-      const isOwn = URL.parse(request.url)?.origin === URL.parse(baseUrl)?.origin;
-      try {
-        const { bytes } = await (isOwn ? own : elsewhere).fetch({ ...request, timeoutMs });
-        return bytes;
-      } catch (thrown) {
-        if (request.signal.reason instanceof ProviderError) throw request.signal.reason;
-        const kind = thrown instanceof GuardedFetchError ? kinds[thrown.kind] : "network";
-        throw new ProviderError(kind, "What the upstream made can't be fetched from where it said.", {
-          cause: thrown,
-        });
-      }
+    of: (baseUrl, ca) => {
+      const own = ca === undefined ? usual : ownFetch(ca);
+      if (ca !== undefined) all.push(own);
+      return async (request) => {
+        const isOwn = URL.parse(request.url)?.origin === URL.parse(baseUrl)?.origin;
+        try {
+          const { bytes } = await (isOwn ? own : elsewhere).fetch({ ...request, timeoutMs });
+          return bytes;
+        } catch (thrown) {
+          if (request.signal.reason instanceof ProviderError) throw request.signal.reason;
+          const kind = thrown instanceof GuardedFetchError ? kinds[thrown.kind] : "network";
+          throw new ProviderError(kind, "What the upstream made can't be fetched from where it said.", {
+            cause: thrown,
+          });
+        }
+      };
     },
-    close: async () => void (await Promise.all([elsewhere.close(), own.close()])),
+    close: async () => void (await Promise.all(all.map((each) => each.close()))),
   };
 }

@@ -37,6 +37,7 @@ export type MoneyConfig = ConfigOf<typeof moneySpec & typeof rateCeilingSpec>;
 /** The variables of the account service. */
 export const accountSpec = {
   ...serviceSpec(8103),
+  CATALOG_DIR: textVar({ default: undefined }),
   ...databaseSpec,
   ...sealingSpec,
   ...bootstrapSpec,

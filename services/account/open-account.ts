@@ -7,34 +7,37 @@ import type { Host } from "../../lib/service/host.ts";
 import { openDatabase } from "../../lib/service/open-database.ts";
 import type { ServiceHost } from "../../lib/service/run-service.ts";
 import type { databaseSpec, sealingSpec } from "../../lib/service/service-spec.ts";
-import { ownKeySlugs } from "../../providers/manifests.ts";
+import { readOwnKeySlugs } from "../../providers/configured.ts";
 import { type AccountService, createAccountService } from "./accounts/account-service.ts";
 import { bootstrapAccount, type FirstAccount } from "./accounts/bootstrap.ts";
 import { accountLimits, type BootstrapConfig, type MoneyConfig, readBootstrapKeys } from "./config.ts";
 import { accountMigrations } from "./migrations.ts";
 import type { AccountDatabase, AccountTables } from "./store.ts";
 
-type AccountConfig = ConfigOf<typeof databaseSpec & typeof sealingSpec> & BootstrapConfig & MoneyConfig;
+type AccountConfig = ConfigOf<typeof databaseSpec & typeof sealingSpec> &
+  BootstrapConfig &
+  MoneyConfig & { readonly CATALOG_DIR: string | undefined };
 
 const bootstrapRetryMs = 1000;
 
 /**
  * The account service on what a process has. The first account is made as soon as the schema is there, unless `founded`
- * says when it is. Throws ConfigError for master keys, or keys of that account, that can't be used.
+ * says when it is. Throws ConfigError for master keys, keys of that account, or a catalogue that can't be used.
  */
-export function openAccount(
+export async function openAccount(
   host: ServiceHost,
   config: AccountConfig,
   founded?: Promise<void>,
-): AccountService {
+): Promise<AccountService> {
   const firstAccount = readBootstrapKeys(config);
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
+  const providerSlugs = await readOwnKeySlugs(config.CATALOG_DIR);
   const database = openDatabase<AccountTables>(host, config, accountMigrations);
   return createAccountService({
     ...host,
     database,
     limits: accountLimits(config),
-    providerKeys: { sealer, providerSlugs: ownKeySlugs },
+    providerKeys: { sealer, providerSlugs },
     founded: founded ?? bootstrapWhenMigrated(host, database, firstAccount),
   });
 }

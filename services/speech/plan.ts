@@ -52,8 +52,8 @@ export function mostCostOf(endpoint: SpeechEndpoint, request: SpeechRequest): bi
 
 function unsupportedBy({ speech, ownKey }: Candidate<SpeechEndpoint>, request: SpeechRequest): Issue[] {
   const issues: Issue[] = [];
-  const { voices, defaultVoice, maxInputCharacters, formats } = speech;
-  if (request.voice === undefined && defaultVoice === undefined) {
+  const { voices, defaultVoice, voiceOptional, maxInputCharacters, formats } = speech;
+  if (request.voice === undefined && defaultVoice === undefined && !voiceOptional) {
     issues.push({ path: "voice", message: "is required by this model" });
   }
   const voice = voiceOf(speech, request);

@@ -37,7 +37,7 @@ export function partOf(path: string): string {
   if (top === "lib" || top === "services" || top === "packages") return `${top}/${second}`;
   if (top !== "providers") return top;
   if (second === "contract.ts" || second === "provider-http.ts") return "providers/contract";
-  if (second === "manifests.ts") return "providers/manifests";
+  if (second === "manifests.ts" || second === "configured.ts") return "providers/manifests";
   if (second === "registry.ts") return "providers/registry";
   if (second.endsWith(".ts")) return "providers/suites";
   if (/^(upstream|catalog|routing)$/.test(second)) return `providers/${second}`;
@@ -100,7 +100,7 @@ function allowedParts(source: string): RegExp | undefined {
     case "providers/routing":
       return /^(gen|lib\/.+|providers\/(contract|catalog))$/;
     case "providers/manifests":
-      return /^providers\/(contract|adapter\/.+)$/;
+      return /^providers\/(contract|compatible|catalog|adapter\/.+)$/;
     case "providers/registry":
       return /^(gen|lib\/.+|providers\/(contract|manifests|upstream|catalog|routing))$/;
     case "gateway":

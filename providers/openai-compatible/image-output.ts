@@ -1,0 +1,162 @@
+/**
+ * What an upstream of this dialect answers with. The content type decides the answer's shape: one JSON text, or events with
+ * previews before each image.
+ *
+ * - Base64 is decoded once, from the chunks that came in to one buffer of the image's size. An image that lies at an address
+ *   is fetched when its turn comes; one in a data URL is decoded from it.
+ * - A JSON text yields nothing before all of it has come and holds; events yield as they come, and the answer is whole
+ *   with the last image asked for or, after one at least, where the body ends.
+ * - What an image is says the image: its first bytes, not the answer around it.
+ */
+import { isDataUrl, parseImageDataUrl } from "../../lib/http/data-url.ts";
+import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
+import { drainBody } from "../../lib/http/read-body.ts";
+import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decode.ts";
+import { type ImageOutput, ProviderError, type UpstreamReport } from "../contract.ts";
+import type { ProviderHttpResponse } from "../provider-http.ts";
+import { errorFromEvent, errorFromTransport, isRecord, type Secrets } from "../upstream/failure.ts";
+import { refuse } from "../upstream/send.ts";
+import { ImageJsonReader, parseImageJson } from "../upstream/image-json.ts";
+import { imageUsageOf } from "./reported-usage.ts";
+
+/** What is known of an answer before it comes, and who hears of what it reports. */
+export interface ExpectedImages {
+  /** How many were asked for. */
+  readonly n: number;
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
+  onReport(report: UpstreamReport): void;
+  /** Gets an image from an address; undefined where there should be none. Throws ProviderError. */
+  readonly fetch: ((url: string) => Promise<Uint8Array>) | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Image = ImageOutput & { readonly kind: "image" };
+
+const maxEventBytes = 40 * 1024 * 1024;
+const drainTimeoutMs = 1_000;
+
+/** The images of an answer as they come. Throws ProviderError, at once for an answer that holds none by its headers. */
+export function readImages(
+  response: ProviderHttpResponse,
+  expected: ExpectedImages,
+): AsyncGenerator<ImageOutput, void> {
+  const mediaType = response.headers["content-type"]?.toLowerCase() ?? "";
+  if (mediaType.startsWith("text/event-stream")) return imagesFromEvents(response, expected);
+  if (mediaType === "" || /^application\/(json|[\w.-]+\+json)\b/.test(mediaType))
+    return imagesFromJson(response, expected);
+  throw refuse(response);
+}
+
+async function* imagesFromJson(
+  response: ProviderHttpResponse,
+  expected: ExpectedImages,
+): AsyncGenerator<ImageOutput, void> {
+  const items = itemsOf(await readJson(response, expected.signal), expected);
+  // What has been handed on is not held here while the consumer works on it.
+  for (let item = items.shift(); item !== undefined; item = items.shift()) {
+    yield await toImage(item, expected);
+  }
+}
+
+async function readJson(response: ProviderHttpResponse, signal: AbortSignal): Promise<unknown> {
+  const reader = new ImageJsonReader();
+  try {
+    // Ends the answer wherever it is left.
+    for await (const chunk of response.body) reader.push(chunk);
+    return reader.finish();
+  } catch (error) {
+    throw errorFromTransport(error, signal);
+  }
+}
+
+/** All images of an answer; those that were left out of it are not missed, as long as there is one. */
+function itemsOf(answer: unknown, { n, secrets, onReport, fetch }: ExpectedImages): Fields[] {
+  const body = isRecord(answer) ? answer : {};
+  if (isRecord(body.error) || typeof body.error === "string") throw errorFromEvent(body, secrets);
+  const data = Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+  const items = data.filter(
+    ({ b64_json, url }) => b64_json instanceof Uint8Array || (fetch !== undefined && isAddress(url)),
+  );
+  if (items.length === 0) throw emptyAnswer();
+  onReport(imageUsageOf(body.usage));
+  return items.slice(0, n);
+}
+
+function isAddress(url: unknown): url is string {
+  return typeof url === "string" && url !== "";
+}
+
+async function* imagesFromEvents(
+  response: ProviderHttpResponse,
+  expected: ExpectedImages,
+): AsyncGenerator<ImageOutput, void> {
+  const events = splitServerSentEvents(response.body, maxEventBytes, parseEvent);
+  let previews = 0;
+  let images = 0;
+  try {
+    for (;;) {
+      const next = await events.next();
+      if (next.done) break;
+      const event = next.value;
+      if (event.type === "error" || isRecord(event.error) || typeof event.error === "string")
+        throw errorFromEvent(event, expected.secrets);
+      const [, phase] =
+        /^image_(?:generation|edit)\.(partial_image|completed)$/.exec(String(event.type)) ?? [];
+      if (phase === "partial_image") {
+        const { bytes, mediaType } = await toImage(event, expected);
+        yield { kind: "partial", index: previews, bytes, mediaType };
+        previews += 1;
+      } else if (phase === "completed") {
+        const image = await toImage(event, expected);
+        expected.onReport(imageUsageOf(event.usage));
+        images += 1;
+        yield image;
+        if (images < expected.n) continue;
+        await drainBody(events, () => response.cancel(), drainTimeoutMs);
+        return;
+      }
+    }
+  } catch (error) {
+    throw errorFromTransport(error, expected.signal);
+  } finally {
+    response.cancel();
+  }
+  if (images === 0) {
+    throw new ProviderError("network", "The upstream's stream ended before its last event.");
+  }
+}
+
+/** The event's object, its type in it; empty for the bare word that look-alikes close with. */
+function parseEvent({ type, data }: SplitEvent): Fields {
+  const length = data.reduce((sum, piece) => sum + piece.length, 0);
+  if (length < 16 && Buffer.concat(data).toString("latin1").trim() === "[DONE]") return {};
+  const event = parseImageJson(data);
+  if (isRecord(event)) return { type, ...event };
+  throw new ProviderError("bad_answer", "The upstream sent an event that is not a JSON object.");
+}
+
+async function toImage({ b64_json, url }: Fields, { fetch }: ExpectedImages): Promise<Image> {
+  if (b64_json instanceof Uint8Array) return asImage(b64_json);
+  if (fetch === undefined || !isAddress(url)) throw emptyAnswer();
+  if (!isDataUrl(url)) return asImage(await fetch(url));
+  const { bytes, problem } = parseImageDataUrl(url);
+  if (bytes === undefined) {
+    throw new ProviderError("bad_answer", "The upstream sent an image that is not base64.", {
+      cause: problem,
+    });
+  }
+  return asImage(bytes);
+}
+
+function asImage(bytes: Uint8Array): Image {
+  const type = sniffImageType(bytes);
+  if (type === undefined) {
+    throw new ProviderError("bad_answer", "The upstream sent something that is no image.", { status: 200 });
+  }
+  return { kind: "image", bytes, mediaType: mediaTypes[type] };
+}
+
+function emptyAnswer(): ProviderError {
+  return new ProviderError("bad_answer", "The upstream's answer holds no image.", { status: 200 });
+}

@@ -31,5 +31,6 @@ export function checkReach(
   const edits = connection.edits ?? "multipart";
   if (image?.mask === true && edits !== "multipart" && edits !== "image_url")
     report("image.mask", `has no place in edits of the shape ${edits}`);
-  for (const fault of schemaFaults(settingsValidator, settings ?? {})) report("settings", fault);
+  for (const fault of schemaFaults(settingsValidator, settings ?? {}))
+    report("settings", fault.replace("the file: ", ""));
 }

@@ -55,7 +55,7 @@ export const ConnectionSchema = Type.Object(
       ]),
     ),
     key: Type.Optional(Type.Enum(["required", "optional"])),
-    headers: Type.Optional(Type.Record(headerName, visible, { maxProperties: 50 })),
+    headers: Type.Optional(Type.Record(headerName, visible, { maxProperties: 50, ...strict })),
     query: Type.Optional(Type.Record(text(100), text(1000), { maxProperties: 50 })),
     paths: Type.Optional(Type.Object({ speech: path, generations: path, edits: path, voices: path }, strict)),
     edits: Type.Optional(Type.Enum(["multipart", "image", "image_url", "input_references"])),

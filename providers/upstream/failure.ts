@@ -18,6 +18,7 @@ const usualMeanings: ErrorMeanings = new Map([
   ["content_policy_violation", "content_policy"],
   ["moderation_blocked", "content_policy"],
   ["content_filter", "content_policy"],
+  ["contentfilter", "content_policy"],
   ["insufficient_quota", "credentials"],
   ["not_enough_credits", "credentials"],
   ["billing_hard_limit_reached", "credentials"],

@@ -45,6 +45,15 @@ test.for<[unknown, unknown]>([
   [{ voices: [{ name: "ann" }] }, [ann]],
   [
     {
+      voices: [
+        { id: "eve", model: "two" },
+        { id: "ann", model: "one" },
+      ],
+    },
+    [ann],
+  ],
+  [
+    {
       data: [
         { model: "two", voices: [{ id: "1", name: "eve" }] },
         { model: "one", voices: [{ id: "2", name: "ann" }, { id: "3" }] },

@@ -8,8 +8,8 @@ const maxVoices = 1000;
 
 /**
  * Lists voices by a GET, as many servers of this dialect do: `voices` or `data`, of strings or of objects with `id` and
- * perhaps `name`; or of objects with `model` and `voices`, which are asked for by their names. What is none of these, or
- * has no name that fits a catalogue, is left out.
+ * perhaps `name`; or of objects with `voices`, which are asked for by their names. What is of another model, is none of
+ * these or has no name that fits a catalogue is left out.
  */
 export function createVoiceList(
   options: DialectOptions & { readonly path: string },
@@ -27,21 +27,23 @@ export function createVoiceList(
     });
     const { voices, data } = await readJsonObject(response, signal, maxBytes);
     const items = [voices, data].find(Array.isArray) ?? [];
-    const listed = items.flatMap((item: unknown) =>
-      isRecord(item) && Array.isArray(item.voices)
-        ? item.voices.filter(() => item.model === upstreamModel).flatMap(byName)
-        : (toVoice(item) ?? []),
-    );
+    const listed = items.filter(isOfModel(upstreamModel)).flatMap(toVoices);
     return [...new Map(listed.map((voice) => [voice.id, voice])).values()].slice(0, maxVoices);
   };
 }
 
-function toVoice(item: unknown): ListedVoice | undefined {
-  if (typeof item === "string") return isName(item) ? { id: item, name: "" } : undefined;
-  if (!isRecord(item)) return undefined;
+/** Lists of several models name the model of each voice. */
+function isOfModel(model: string): (item: unknown) => boolean {
+  return (item) => !isRecord(item) || typeof item.model !== "string" || item.model === model;
+}
+
+function toVoices(item: unknown): readonly ListedVoice[] {
+  if (typeof item === "string") return isName(item) ? [{ id: item, name: "" }] : [];
+  if (!isRecord(item)) return [];
+  if (Array.isArray(item.voices)) return item.voices.flatMap(byName);
   const id = [item.id, item.voice_id, item.name].find(isName);
   const name = isName(item.name) && item.name !== id ? item.name : "";
-  return id === undefined ? undefined : { id, name };
+  return id === undefined ? [] : [{ id, name }];
 }
 
 function byName(voice: unknown): readonly ListedVoice[] {

@@ -45,7 +45,7 @@ describe("a name is refused", () => {
     ["routing", "there already"],
     ["vendor-compatible", "no provider's folder"],
     ["switch", "a word of the language"],
-    ["slug", "a name slug of its own"],
+    ["built-in-providers", "a name builtInProviders of its own"],
     ["my-utils", "a drawer"],
     ["gateway", "names the provider gateway"],
   ] as const)("for a provider: %s: %s", ([slug, why]) => {

@@ -1,10 +1,11 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type CatalogFolder, catalogFolder } from "../../test/support/processes/example-catalog.ts";
 import { configuredProviders, readOwnKeySlugs } from "../configured.ts";
 import { builtInProviders } from "../manifests.ts";
 import { builtInCatalogDirectory, createCatalog, loadCatalog, readCatalogFiles } from "./load.ts";
+import { ConnectionSchema } from "./provider-schema.ts";
 
 const folders: CatalogFolder[] = [];
 afterAll(async () => {
@@ -210,6 +211,17 @@ describe("a provider that a file describes", () => {
     await expect(load({ ...beta, models: [{ ...model, name: "Two" }] })).rejects.toThrow("is declared twice");
     await expect(load({ ...beta, models: [model, model] })).rejects.toThrow("is declared twice");
   });
+});
+
+test("docs/providers.md has a row for each field, and for no other", async () => {
+  const text = await readFile(new URL("../../docs/providers.md", import.meta.url), "utf8");
+  const rows = (section: string) => {
+    const [, table = ""] = text.split(`### \`${section}\``);
+    return [...(table.split("###")[0] ?? "").matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name).sort();
+  };
+  const { settings } = ConnectionSchema.properties;
+  expect(rows("connection")).toEqual(Object.keys(ConnectionSchema.properties).sort());
+  expect(rows("settings")).toEqual(Object.keys(settings.properties).sort());
 });
 
 describe("the examples", () => {

@@ -15,8 +15,8 @@ import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decod
 import { type ImageOutput, ProviderError, type UpstreamReport } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
 import { errorFromEvent, errorFromTransport, isRecord, type Secrets } from "../upstream/failure.ts";
-import { refuse } from "../upstream/send.ts";
 import { ImageJsonReader, parseImageJson } from "../upstream/image-json.ts";
+import { refuse } from "../upstream/send.ts";
 import { imageUsageOf } from "./reported-usage.ts";
 
 /** What is known of an answer before it comes, and who hears of what it reports. */

@@ -59,7 +59,8 @@ export function createSpeechAdapter(options: SpeechDialectOptions): SpeechAdapte
       const response = await send(options.http, request, { secrets, nowMs: options.nowMs });
       const inHeaders = reportedByHeaders(response.headers, recordOf(call.settings.usage_headers));
       const encoded = beginEncoded({ call, context, response, secrets });
-      if (encoded === undefined) return await answerOfBody(response, call, signal, { report: () => inHeaders });
+      if (encoded === undefined)
+        return await answerOfBody(response, call, signal, { report: () => inHeaders });
       const { audio, report } = encoded;
       return await speechAnswer({
         format: call.format,

@@ -7,7 +7,7 @@ import { type CatalogFolder, catalogFolder } from "../support/processes/example-
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { imageOf } from "../upstreams/compatible.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const usd = (billable: string, unit: string) =>
   `prices: [{ billable: ${billable}${unit}, usd_per_million: "1000000" }]`;

@@ -3,7 +3,7 @@ import { needPythonClients, openPythonClient, type PythonSession } from "../cont
 import { type CatalogFolder, catalogFolder } from "../support/processes/example-catalog.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const input = "These words cost what the proxy says.";
 /** By the list of prices that comes with it, and as it counts: without blanks. */

@@ -112,6 +112,14 @@ describe("the candidates for a request", () => {
     expect(error.retryAfterMs).toBeGreaterThan(0);
   });
 
+  test("need no voice where it is optional, and are asked for none", () => {
+    const endpoint = speechEndpoint({ speech: { voices, defaultVoice: undefined, voiceOptional: true } });
+    expect(slugs([endpoint])).toEqual(["acme"]);
+    expect(planCall(endpoint, request()).call.voice).toBe("");
+    const strict = oneWith({ voices, defaultVoice: undefined });
+    expect(refusal(strict).issues).toEqual([{ path: "voice", message: "is required by this model" }]);
+  });
+
   test("take an account's own voices with its own key alone", () => {
     const keyOf = (ownVoices: boolean, voice: string) => {
       const endpoint = speechEndpoint({ speech: { voices, voiceAliases, ownVoices } });

@@ -23,6 +23,7 @@ beforeAll(async () => {
   png = await imageOf("64x64");
   elsewhere = await startStandIn((_, answer) => answer.send(200, { "content-type": "image/png" }, "inside"));
   upstream = await startStandIn(async ({ path }, answer) => {
+    if (path === "/slow.png") return;
     if (path !== "/one.png") return void (await answering(answer));
     answer.start(200, { "content-type": "image/png", "content-length": String(png.length) });
     answer.end(png);
@@ -253,6 +254,12 @@ const imageCall: ImageCall = {
 };
 
 async function draw(answer: Answering, call: Partial<ImageCall> = {}) {
+  const drawn = await begin(answer, call);
+  const output = await Array.fromAsync(drawn.output);
+  return { output, report: drawn.report() };
+}
+
+async function begin(answer: Answering, call: Partial<ImageCall>) {
   answering = answer;
   const adapter = createImageAdapter({
     http,
@@ -261,9 +268,7 @@ async function draw(answer: Answering, call: Partial<ImageCall> = {}) {
     fetchResult: results.of(upstream.baseUrl),
   });
   const { context } = attempt({ baseUrl: upstream.baseUrl, apiKey: "sk-secret" });
-  const drawn = await adapter.generate({ ...imageCall, ...call }, context);
-  const output = await Array.fromAsync(drawn.output);
-  return { output, report: drawn.report() };
+  return await adapter.generate({ ...imageCall, ...call }, context);
 }
 
 describe("images", () => {
@@ -290,6 +295,16 @@ describe("images", () => {
     ).toHaveLength(2);
     const completed = { type: "image_generation.completed", url: own() };
     expect((await draw(events(completed, "[DONE]"), { n: 1 })).output).toHaveLength(1);
+  });
+
+  test("are not fetched on when nobody waits for them", async () => {
+    const { output } = await begin(json({ data: [{ url: `${upstream.baseUrl}/slow.png` }] }), {});
+    const images = output[Symbol.asyncIterator]();
+    const waiting = images.next();
+    const fetched = await upstream.received(upstream.requests.length + 1);
+    expect(fetched.path).toBe("/slow.png");
+    await Promise.all([images.return?.(), waiting]);
+    expect(await fetched.ended).toBe("closed_by_client");
   });
 
   test.for<[string, () => unknown]>([

@@ -9,15 +9,17 @@
  * - What an image is says the image: its first bytes, not the answer around it.
  */
 import { isDataUrl, parseImageDataUrl } from "../../lib/http/data-url.ts";
-import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
 import { drainBody } from "../../lib/http/read-body.ts";
 import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decode.ts";
 import { type ImageOutput, ProviderError, type UpstreamReport } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
 import { errorFromEvent, errorFromTransport, isRecord, type Secrets } from "../upstream/failure.ts";
-import { ImageJsonReader, parseImageJson } from "../upstream/image-json.ts";
+import { imageOutput, noImage, readImageJson } from "../upstream/image-answer.ts";
+import { parseImageJson } from "../upstream/image-json.ts";
 import { refuse } from "../upstream/send.ts";
 import { imageUsageOf } from "./reported-usage.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** What is known of an answer before it comes, and who hears of what it reports. */
 export interface ExpectedImages {
@@ -25,12 +27,11 @@ export interface ExpectedImages {
   readonly n: number;
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
-  onReport(report: UpstreamReport): void;
+  onReport(report: UpstreamReport, answer?: Fields): void;
   /** Gets an image from an address; undefined where there should be none. Throws ProviderError. */
   readonly fetch: ((url: string) => Promise<Uint8Array>) | undefined;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type Image = ImageOutput & { readonly kind: "image" };
 
 const maxEventBytes = 40 * 1024 * 1024;
@@ -52,21 +53,10 @@ async function* imagesFromJson(
   response: ProviderHttpResponse,
   expected: ExpectedImages,
 ): AsyncGenerator<ImageOutput, void> {
-  const items = itemsOf(await readJson(response, expected.signal), expected);
+  const items = itemsOf(await readImageJson(response, expected.signal), expected);
   // What has been handed on is not held here while the consumer works on it.
   for (let item = items.shift(); item !== undefined; item = items.shift()) {
     yield await toImage(item, expected);
-  }
-}
-
-async function readJson(response: ProviderHttpResponse, signal: AbortSignal): Promise<unknown> {
-  const reader = new ImageJsonReader();
-  try {
-    // Ends the answer wherever it is left.
-    for await (const chunk of response.body) reader.push(chunk);
-    return reader.finish();
-  } catch (error) {
-    throw errorFromTransport(error, signal);
   }
 }
 
@@ -78,8 +68,8 @@ function itemsOf(answer: unknown, { n, secrets, onReport, fetch }: ExpectedImage
   const items = data.filter(
     ({ b64_json, url }) => b64_json instanceof Uint8Array || (fetch !== undefined && isAddress(url)),
   );
-  if (items.length === 0) throw emptyAnswer();
-  onReport(imageUsageOf(body.usage));
+  if (items.length === 0) throw noImage();
+  onReport(imageUsageOf(body.usage), body);
   return items.slice(0, n);
 }
 
@@ -137,26 +127,14 @@ function parseEvent({ type, data }: SplitEvent): Fields {
 }
 
 async function toImage({ b64_json, url }: Fields, { fetch }: ExpectedImages): Promise<Image> {
-  if (b64_json instanceof Uint8Array) return asImage(b64_json);
-  if (fetch === undefined || !isAddress(url)) throw emptyAnswer();
-  if (!isDataUrl(url)) return asImage(await fetch(url));
+  if (b64_json instanceof Uint8Array) return imageOutput(b64_json);
+  if (fetch === undefined || !isAddress(url)) throw noImage();
+  if (!isDataUrl(url)) return imageOutput(await fetch(url));
   const { bytes, problem } = parseImageDataUrl(url);
   if (bytes === undefined) {
     throw new ProviderError("bad_answer", "The upstream sent an image that is not base64.", {
       cause: problem,
     });
   }
-  return asImage(bytes);
-}
-
-function asImage(bytes: Uint8Array): Image {
-  const type = sniffImageType(bytes);
-  if (type === undefined) {
-    throw new ProviderError("bad_answer", "The upstream sent something that is no image.", { status: 200 });
-  }
-  return { kind: "image", bytes, mediaType: mediaTypes[type] };
-}
-
-function emptyAnswer(): ProviderError {
-  return new ProviderError("bad_answer", "The upstream's answer holds no image.", { status: 200 });
+  return imageOutput(bytes);
 }

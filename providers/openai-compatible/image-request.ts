@@ -1,4 +1,5 @@
 import type { ImageCall, ReferenceImage } from "../contract.ts";
+import { Base64Text } from "../upstream/json-body.ts";
 import { type EncodedForm, encodeMultipart, type FormFile } from "../upstream/multipart.ts";
 import { overFixedFields } from "./dialect.ts";
 
@@ -80,9 +81,8 @@ export function referenceParameters(
   }
 }
 
-function dataUrlOf({ bytes, mediaType }: ReferenceImage): string {
-  const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-  return `data:${mediaType};base64,${base64}`;
+function dataUrlOf({ bytes, mediaType }: ReferenceImage): Base64Text {
+  return new Base64Text(bytes, `data:${mediaType};base64,`);
 }
 
 /** The form of a call with references, their mask last. */

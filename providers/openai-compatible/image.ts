@@ -12,6 +12,7 @@
 import { randomUUID } from "node:crypto";
 import type { ImageAdapter, ImageCall, UpstreamReport } from "../contract.ts";
 import type { FetchResult, ProviderHttpRequest } from "../provider-http.ts";
+import { jsonBody } from "../upstream/json-body.ts";
 import { send } from "../upstream/send.ts";
 import { untilLeft } from "../upstream/until-left.ts";
 import { addressOf, type DialectOptions, headersOf, settingsOf } from "./dialect.ts";
@@ -25,6 +26,8 @@ export interface ImageDialectOptions extends DialectOptions {
   readonly editsPath: string;
   /** How references go; `multipart` unless given. */
   readonly edits?: EditShape | undefined;
+  /** What an answer in one JSON text says that it cost, US dollars, where that is not `usage.cost`. */
+  readonly costUsdOf?: (answer: Readonly<Record<string, unknown>>) => number | undefined;
   /** For upstreams that answer addresses; without it such an answer holds no image. */
   readonly fetchResult?: FetchResult | undefined;
   /** Makes what stands between the parts of a form: letters and digits that occur in none. */
@@ -40,7 +43,10 @@ export function createImageAdapter(options: ImageDialectOptions): ImageAdapter {
     async generate(asked, context) {
       const call = { ...asked, settings: settingsOf(options, asked.settings) };
       const isEdit = call.references.length > 0;
-      const { connection, signal, onSent } = context;
+      const { connection, onSent } = context;
+      // Whoever leaves ends the request, and the fetch of an image as well.
+      const left = new AbortController();
+      const signal = AbortSignal.any([context.signal, left.signal]);
       const path = isEdit ? options.editsPath : options.generationsPath;
       const maxResponseBytes = maxResponseBytesOf(call);
       const body = encodeBody(call, isEdit, options);
@@ -61,12 +67,13 @@ export function createImageAdapter(options: ImageDialectOptions): ImageAdapter {
         n: call.n,
         secrets,
         signal,
-        onReport: (reported) => {
-          report = reported;
+        onReport: (reported, answer) => {
+          const costUsd = (answer && options.costUsdOf?.(answer)) ?? reported.costUsd;
+          report = { ...reported, costUsd };
         },
         fetch: fetchResult && ((url) => fetchResult({ url, signal, maxBytes: maxResponseBytes })),
       });
-      return { output: untilLeft(output, response), report: () => report };
+      return { output: untilLeft(output, { cancel: () => left.abort() }), report: () => report };
     },
   };
 }
@@ -78,7 +85,7 @@ function encodeBody(
 ) {
   if (isEdit && edits === "multipart") return encodeImageForm(call, createBoundary());
   const references = isEdit && edits !== "multipart" ? referenceParameters(call, edits) : {};
-  const body = JSON.stringify({ ...imageParameters(call), ...references });
+  const body = jsonBody({ ...imageParameters(call), ...references });
   return { contentType: "application/json", body };
 }
 

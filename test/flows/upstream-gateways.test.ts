@@ -1,8 +1,8 @@
 /** Servers that nobody here wrote, and another instance of this one, as upstreams by configuration. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type Child, startChild } from "../support/processes/child.ts";
 import { type CatalogFolder, catalogFolder } from "../support/processes/example-catalog.ts";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
@@ -66,7 +66,7 @@ endpoints:
 
 let far: SharedStandalone;
 let vendor: OpenAiUpstream;
-let portkeyProcess: ChildProcess;
+let portkeyProcess: Child;
 let folder: CatalogFolder;
 let stack: TestStandalone;
 
@@ -94,9 +94,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack.close();
   await folder.remove();
-  const ended = once(portkeyProcess, "exit");
-  portkeyProcess.kill();
-  await ended;
+  await portkeyProcess.stop();
   await vendor.close();
 });
 
@@ -109,10 +107,9 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-function startPortkey(port: number): ChildProcess {
-  const script = new URL("../../node_modules/@portkey-ai/gateway/build/start-server.js", import.meta.url);
-  const env = { NODE_ENV: "production" };
-  return spawn(process.execPath, [script.pathname, "--headless", `--port=${port}`], { env, stdio: "ignore" });
+function startPortkey(port: number): Child {
+  const script = "node_modules/@portkey-ai/gateway/build/start-server.js";
+  return startChild(script, { args: ["--headless", `--port=${port}`], env: { NODE_ENV: "production" } });
 }
 
 interface ImagesAnswer {

@@ -1,11 +1,16 @@
+import { blackForestLabs } from "../../providers/black-forest-labs/index.ts";
+import { cartesia } from "../../providers/cartesia/index.ts";
 import type { ImageCall, ProviderManifest, SpeechCall } from "../../providers/contract.ts";
 import { deepgram } from "../../providers/deepgram/index.ts";
 import { elevenlabs } from "../../providers/elevenlabs/index.ts";
 import { gemini } from "../../providers/gemini/index.ts";
 import { openai } from "../../providers/openai/index.ts";
+import { startFluxUpstream } from "../../test/upstreams/black-forest-labs.ts";
+import { startCartesiaUpstream } from "../../test/upstreams/cartesia.ts";
 import { startDeepgramUpstream } from "../../test/upstreams/deepgram.ts";
 import { startElevenLabsUpstream } from "../../test/upstreams/elevenlabs.ts";
 import { startGemini } from "../../test/upstreams/gemini.ts";
+import { createImageSource } from "../../test/upstreams/image-source.ts";
 import { startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
 import type { StandIn } from "../../test/upstreams/stand-in-server.ts";
 
@@ -87,6 +92,17 @@ export const adapterKinds: readonly AdapterKind[] = [
     speech: { ...speech, upstreamModel: "gemini-3.8-flash-tts", voice: "Kore", format: "pcm" },
   },
   {
+    name: "cartesia, samples in a WAV",
+    manifest: cartesia,
+    start: () => startCartesiaUpstream({ apiKey, log: false, behave: () => audio }),
+    speech: {
+      ...speech,
+      upstreamModel: "sonic-3.6-2026-08-27",
+      voice: "f786b574-daa5-4673-aa0c-cbe3e8534c02",
+      format: "wav",
+    },
+  },
+  {
     name: "openai, base64 in JSON",
     manifest: openai,
     start: () => startOpenAiUpstream({ apiKey, log: false, otherwiseImage: { kind: "image", imageBytes } }),
@@ -97,5 +113,23 @@ export const adapterKinds: readonly AdapterKind[] = [
     manifest: gemini,
     start: () => startGemini(apiKey, () => ({ imageBytes }), { log: false }),
     image: { ...image, upstreamModel: "gemini-3-pro-image" },
+  },
+  {
+    // Ready when it is first asked after; the first byte is mostly the pause before that.
+    name: "black-forest-labs, by address",
+    manifest: blackForestLabs,
+    start: async () => {
+      const spec = {
+        format: "png",
+        width: 1024,
+        height: 1024,
+        isTransparent: false,
+        shade: 90,
+        bytes: imageBytes,
+      } as const;
+      const sample = await createImageSource().image(spec);
+      return await startFluxUpstream({ apiKey, log: false, usual: { states: ["Ready"], sample } });
+    },
+    image: { ...image, upstreamModel: "flux-2-pro" },
   },
 ];

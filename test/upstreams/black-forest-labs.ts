@@ -3,7 +3,13 @@
  * says. Its errors are those of docs.bfl.ai and of FastAPI, which the vendor runs.
  */
 import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  type StandInOptions,
+  startStandIn,
+} from "./stand-in-server.ts";
 
 /** How one task goes. */
 export interface TaskBehaviour {
@@ -35,6 +41,12 @@ export interface PlainAnswer {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Record<string, string>;
+}
+
+interface FluxOptions extends StandInOptions {
+  readonly apiKey?: string;
+  /** How tasks go where nothing is queued: pending once, then ready, unless given. */
+  readonly usual?: TaskBehaviour;
 }
 
 /** A running stand-in. */
@@ -69,8 +81,12 @@ const models = [
 const megapixel = 1024 * 1024;
 
 /** Starts it on the loopback. */
-export async function startFluxUpstream({ apiKey = "test-key" } = {}): Promise<FluxUpstream> {
-  const tasks = new Tasks();
+export async function startFluxUpstream({
+  apiKey = "test-key",
+  usual,
+  ...server
+}: FluxOptions = {}): Promise<FluxUpstream> {
+  const tasks = new Tasks(usual);
   const standIn = await startStandIn((request, answer) => {
     const origin = `http://${request.headers.host}`;
     const { pathname, searchParams } = new URL(request.path, origin);
@@ -85,7 +101,7 @@ export async function startFluxUpstream({ apiKey = "test-key" } = {}): Promise<F
       return tasks.answerQuestion(searchParams.get("id") ?? "", answer, origin);
     }
     return tasks.submit(pathname.replace(/^\/v1\//, ""), request, answer, origin);
-  });
+  }, server);
   return { ...standIn, next: (...behaviours) => void tasks.queued.push(...behaviours) };
 }
 
@@ -93,12 +109,17 @@ class Tasks {
   readonly queued: TaskBehaviour[] = [];
   readonly #tasks = new Map<string, Task>();
   readonly #source = createImageSource();
+  readonly #usual: TaskBehaviour;
+
+  constructor(usual: TaskBehaviour = {}) {
+    this.#usual = usual;
+  }
 
   submit(model: string, request: ReceivedRequest, answer: StandInAnswer, origin: string): Promise<void> {
     if (!models.includes(model)) return sendJson(answer, { status: 404, body: { detail: "Not Found" } });
     const checked = check(request.json);
     if ("faults" in checked) return sendJson(answer, { status: 422, body: { detail: checked.faults } });
-    const behaviour = this.queued.shift() ?? {};
+    const behaviour = this.queued.shift() ?? this.#usual;
     if (behaviour.submission !== undefined) return sendJson(answer, behaviour.submission);
     const task: Task = { id: crypto.randomUUID(), body: checked, behaviour, questions: 0 };
     this.#tasks.set(task.id, task);

@@ -4,12 +4,14 @@ import { noResults } from "../test/fakes/no-results.ts";
 import type { AudioBehaviour, SpeechBehaviour } from "../test/upstreams/openai/openai-behaviour.ts";
 import type { SpeechUpstream, SpeechUpstreamOptions } from "../test/upstreams/raw-speech.ts";
 import { attempt } from "./adapter.suite.ts";
-import type {
-  AudioFormat,
-  ProviderErrorKind,
-  ProviderManifest,
-  SpeechCall,
-  UpstreamReport,
+import {
+  type AudioFormat,
+  type NativeAudioFormat,
+  ProviderError,
+  type ProviderErrorKind,
+  type ProviderManifest,
+  type SpeechCall,
+  type UpstreamReport,
 } from "./contract.ts";
 import { describeSpeechProvider, type SpeechFailure, type SpeechProviderSetup } from "./provider.suite.ts";
 
@@ -187,6 +189,44 @@ function describeEdges(name: string, vendor: RawSpeechVendor): void {
         headers: own?.headers,
       });
     });
+  });
+}
+
+const smallEvents: AudioBehaviour = { kind: "audio", totalBytes: 68, chunkBytes: 34 };
+
+/** What a vendor bears whose audio comes in events: only what came to its last event is whole. */
+export function testEventsEnd(
+  given: () => Awaited<ReturnType<typeof createSpeechSetup>>,
+  formats: readonly NativeAudioFormat[],
+): void {
+  const speak = async (format: NativeAudioFormat, behaviour: SpeechBehaviour) => {
+    const { upstream, adapter, call, connection } = given();
+    upstream.next(behaviour);
+    const answer = await adapter.synthesize({ ...call, format }, attempt(connection).context);
+    return Buffer.concat(await Array.fromAsync(answer.audio));
+  };
+
+  test.for(formats)("%s that ends or is cut at any byte never looks whole", async (format) => {
+    const { upstream, connection } = given();
+    const audio = await speak(format, smallEvents);
+    const { path, headers, text } = upstream.requests.at(-1) ?? {};
+    upstream.next(smallEvents);
+    const again = {
+      method: "POST",
+      headers: { authorization: headers?.authorization ?? "" },
+      body: text ?? "",
+    };
+    const whole = await (await fetch(`${connection.baseUrl}${path}`, again)).text();
+    const ended = (length: number) => speak(format, plain("text/event-stream", whole.slice(0, length)));
+    expect((await ended(whole.length)).equals(audio)).toBe(true);
+    expect(whole.length).toBeGreaterThan(300);
+    for (let length = 0; length < whole.length; length += 1) {
+      await expect(ended(length), `${length}`).rejects.toBeInstanceOf(ProviderError);
+    }
+    for (let cutAfterBytes = 0; cutAfterBytes <= 68; cutAfterBytes += 1) {
+      const cut = speak(format, { ...smallEvents, chunkBytes: 1, cutAfterBytes });
+      await expect(cut, `${cutAfterBytes}`).rejects.toMatchObject({ kind: "network" });
+    }
   });
 }
 

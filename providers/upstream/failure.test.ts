@@ -50,6 +50,16 @@ describe("an answer with an error", () => {
     expect(failure).toMatchObject({ kind: "credentials", status: 429 });
   });
 
+  test("may mean by its status what a vendor's statuses mean, unless a word of its own says more", async () => {
+    const meanings = new Map<string, ProviderErrorKind>([
+      ["403", "content_policy"],
+      ["tier_not_allowed", "credentials"],
+    ]);
+    const kindOf = async (body: unknown) => (await errorFromAnswer(answer(403, body), 0, [], meanings)).kind;
+    expect(await kindOf("No.")).toBe("content_policy");
+    expect(await kindOf({ type: "tier_not_allowed" })).toBe("credentials");
+  });
+
   test.for<[string, unknown, string]>([
     ["OpenAI's", { error: { message: "No.", type: "t", code: "c" } }, "c/t: No."],
     ["a bare object", { message: "No.", code: 7 }, "No."],
@@ -59,6 +69,11 @@ describe("an answer with an error", () => {
       "a list of faults, without their input",
       { detail: [{ loc: ["body", 1], msg: "No.", input: prompt }] },
       '["body",1] No.',
+    ],
+    [
+      "a list of faults under message",
+      { message: { detail: [{ loc: ["body", "speed"], msg: "No." }] }, type: "t" },
+      't: ["body","speed"] No.',
     ],
     ["a page", "<html>No.</html>", "<html>No.</html>"],
     ["a list", [1], "[1]"],

@@ -7,7 +7,10 @@ import type { ProviderHttpResponse } from "../provider-http.ts";
 const errorBodyLimits = { maxBytes: 64 * 1024, timeoutMs: 2_000 };
 const causeCharacters = 1_000;
 
-/** What the words of an error's code, type or status mean, in lower case; they say more than the HTTP status. */
+/**
+ * What the words of an error's code, type or status mean, in lower case; they say more than the HTTP status, which is the
+ * last of them.
+ */
 export type ErrorMeanings = ReadonlyMap<string, ProviderErrorKind>;
 
 /** What an error's text means where its codes are too few to tell; a phrase says more than they do. */
@@ -83,7 +86,8 @@ export async function errorFromAnswer(
   const details = parseErrorBody(await readBodyText(response, errorBodyLimits));
   const retryAfterMs = parseRetryAfterMs(response.headers, nowMs);
   const said = phrases.find(([phrase]) => phrase.test(details.text))?.[1];
-  const kind = said ?? meaningOf(details, meanings, usualMeanings) ?? kindByStatus(status);
+  const names = [...details.names, String(status)];
+  const kind = said ?? meaningOf({ ...details, names }, meanings, usualMeanings) ?? kindByStatus(status);
   return new ProviderError(kind, `The upstream answered with status ${status}.`, {
     status,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -146,10 +150,14 @@ function parseErrorBody(body: string): ErrorDetails {
 const nameFields = ["code", "error_code", "err_code", "reason", "status", "type", "category", "name"];
 const textFields = ["message", "err_msg", "msg", "title", "detail", "error"];
 
-/** The error object, bare or under `error` or `detail`; a list of faults (`detail`) is given by place and message. */
+/**
+ * The error object, bare or under `error` or `detail`; a list of faults (`detail`, bare or under `message`) is given by place
+ * and message.
+ */
 function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
   const error = [body.error, body.detail].find(isRecord) ?? body;
-  const faults = Array.isArray(body.detail) ? body.detail.filter(isRecord) : [];
+  const details = [body.detail, isRecord(body.message) ? body.message.detail : undefined];
+  const faults = details.find(Array.isArray)?.filter(isRecord) ?? [];
   const text =
     faults.length > 0
       ? faults.map((fault) => `${JSON.stringify(fault.loc)} ${String(fault.msg)}`).join("; ")

@@ -45,6 +45,21 @@ export function firstBytes(source: AudioSource, length: number): Buffer {
   return Buffer.concat(source.pieces(0, length));
 }
 
+/** The header of a WAV whose length is not known when it begins: 16 bits, mono. */
+export function endlessWavHeader(sampleRateHz: number): Buffer {
+  const header = Buffer.alloc(44);
+  header.write("RIFF\xff\xff\xff\xffWAVEfmt ", 0, "latin1");
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(sampleRateHz, 24);
+  header.writeUInt32LE(sampleRateHz * 2, 28);
+  header.writeUInt16LE(2, 32);
+  header.writeUInt16LE(16, 34);
+  header.write("data\xff\xff\xff\xff", 36, "latin1");
+  return header;
+}
+
 /** xorshift32 from a fixed seed; 0xff becomes 0xfe, so that no false mp3 frame starts in it. */
 function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length);

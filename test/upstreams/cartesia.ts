@@ -1,3 +1,4 @@
+import { endlessWavHeader } from "./audio-source.ts";
 import type { ErrorBehaviour } from "./openai/openai-behaviour.ts";
 import {
   type RawSpeechWire,
@@ -80,21 +81,6 @@ function findFault({ model_id, transcript, voice, output_format, generation_conf
   }
   const { speed = 1 } = generation_config ?? {};
   return Number(speed) >= 0.6 && Number(speed) <= 1.5 ? undefined : bad("speed must be between 0.6 and 1.5");
-}
-
-/** The header of a WAV whose length is not known when it begins: 16 bits, mono. */
-function endlessWavHeader(sampleRateHz: number): Buffer {
-  const header = Buffer.alloc(44);
-  header.write("RIFF\xff\xff\xff\xffWAVEfmt ", 0, "latin1");
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(sampleRateHz, 24);
-  header.writeUInt32LE(sampleRateHz * 2, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write("data\xff\xff\xff\xff", 36, "latin1");
-  return header;
 }
 
 function refusal(status: number, code: string | null, title: string, message: string): SpeechRefusal {

@@ -1,10 +1,15 @@
 /**
- * What the stand-ins share whose vendor answers a request to speak with the audio itself; what differs is how a request
- * is read and how it is refused.
+ * What the stand-ins for vendors of speech share, whether they answer with the audio itself, with events or with an object
+ * that hold it; what differs is how a request is read, how the answer is worded and how a request is refused.
  */
 import { type AudioSource, createAudioSource, type SourceFormat } from "./audio-source.ts";
 import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai/openai-behaviour.ts";
-import { answerWithAudio } from "./openai/openai-speech.ts";
+import {
+  type AudioEventWords,
+  answerWithAudio,
+  answerWithEvents,
+  wholeAudio,
+} from "./openai/openai-speech.ts";
 import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
 
 /** What a request asks for, once the vendor has no objection. */
@@ -15,6 +20,10 @@ export interface SpokenText {
   readonly headers: Readonly<Record<string, string>>;
   /** What stands before the audio, such as the header of a WAV; a behaviour counts its bytes as audio. */
   readonly head?: Uint8Array;
+  /** Where the audio comes in events: their words. */
+  readonly events?: AudioEventWords;
+  /** Where all of it comes in one object: that object. */
+  readonly object?: (audio: Buffer) => object;
 }
 
 /** A refusal as the vendor sends it. */
@@ -69,7 +78,10 @@ export async function startRawSpeech(
     await behaviour.beforeHeaders?.();
     const source = sources[spoken.format];
     const whole = spoken.head === undefined ? source : prefixed(spoken.head, source);
-    await answerWithAudio(whole, behaviour, answer, spoken.headers);
+    const { events, object, headers } = spoken;
+    if (events !== undefined) return await answerWithEvents(whole, behaviour, answer, events);
+    if (object === undefined) return await answerWithAudio(whole, behaviour, answer, headers);
+    answer.send(200, { ...headers }, JSON.stringify(object(wholeAudio(whole, behaviour))));
   }, server);
   return { ...standIn, next: (...behaviours) => void queued.push(...behaviours) };
 }

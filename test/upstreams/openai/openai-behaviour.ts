@@ -1,12 +1,5 @@
 /** How the OpenAI stand-in answers one valid request. */
 
-/** Tokens as the vendor names them. */
-export interface VendorUsage {
-  input_tokens: number;
-  output_tokens: number;
-  total_tokens: number;
-}
-
 /** Speaks. */
 export interface AudioBehaviour {
   kind: "audio";
@@ -39,7 +32,7 @@ export interface AudioBehaviour {
   /** Server-sent events only: an error event after so many bytes, then the end. */
   errorAfterBytes?: number;
   /** Server-sent events only: what the last event reports; null leaves it out. */
-  usage?: VendorUsage | null;
+  usage?: object | null;
 }
 
 /** Refuses, as the vendor does with this status. */

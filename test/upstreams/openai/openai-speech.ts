@@ -42,13 +42,7 @@ export function createSpeechAnswers() {
         return await answerWithAudio(source, behaviour, answer, {
           "content-type": contentTypes[body.response_format],
         });
-      answer.start(200, {
-        "content-type": behaviour.contentType ?? "text/event-stream; charset=utf-8",
-        "transfer-encoding": "chunked",
-      });
-      await sendEvents(source, behaviour, answer);
-      if (behaviour.beforeEnd !== undefined) await Promise.race([behaviour.beforeEnd(), answer.closed]);
-      if (!answer.isClosed) answer.end();
+      await answerWithEvents(source, behaviour, answer, openAiEvents);
     }
   };
 }
@@ -125,29 +119,56 @@ function joined(pieces: Uint8Array[]): Uint8Array {
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
 }
 
-async function sendEvents(
+/** How a vendor words the events that its audio comes in, each with the blank line at its end. */
+export interface AudioEventWords {
+  audio(bytes: Buffer): string;
+  /** The last one, by what the behaviour reports: undefined is the vendor's usual, null nothing. */
+  last(usage: object | null | undefined, audio: () => Buffer): string;
+  /** A failure amid the audio. */
+  readonly failure: string;
+}
+
+/** One event whose data is an object. */
+export function eventOf(data: object, type?: string): string {
+  return `${type === undefined ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
+}
+
+const openAiEvents: AudioEventWords = {
+  audio: (bytes) => eventOf({ type: "speech.audio.delta", audio: bytes.toString("base64") }),
+  last: (usage = { input_tokens: 14, output_tokens: 101, total_tokens: 115 }) =>
+    eventOf({ type: "speech.audio.done", usage: usage ?? undefined }),
+  failure: eventOf({
+    type: "error",
+    error: { type: "server_error", code: null, message: "It broke.", param: null },
+  }),
+};
+
+/** Answers with audio in events, as the behaviour says; bytes of audio are counted before they are encoded. */
+export async function answerWithEvents(
   source: AudioSource,
   behaviour: AudioBehaviour,
   answer: StandInAnswer,
+  words: AudioEventWords,
 ): Promise<void> {
-  const sendEvent = (event: object) => answer.write(`data: ${JSON.stringify(event)}\n\n`);
-  const { errorAfterBytes } = behaviour;
-  const shown = errorAfterBytes === undefined ? behaviour : { ...behaviour, totalBytes: errorAfterBytes };
-  await sendAudio(shown, answer, (start, end) => {
-    const audio = Buffer.from(joined(source.pieces(start, end))).toString("base64");
-    return sendEvent({ type: "speech.audio.delta", audio });
+  answer.start(200, {
+    "content-type": behaviour.contentType ?? "text/event-stream; charset=utf-8",
+    "transfer-encoding": "chunked",
   });
-  if (answer.isClosed || behaviour.cutAfterBytes !== undefined) return;
-  if (errorAfterBytes !== undefined) {
-    sendEvent({
-      type: "error",
-      error: { type: "server_error", code: null, message: "It broke.", param: null },
-    });
-  } else if (behaviour.omitDone !== true) {
-    const usage =
-      behaviour.usage === undefined
-        ? { input_tokens: 14, output_tokens: 101, total_tokens: 115 }
-        : (behaviour.usage ?? undefined);
-    sendEvent({ type: "speech.audio.done", usage });
+  const { errorAfterBytes, cutAfterBytes, omitDone, usage } = behaviour;
+  const shown = errorAfterBytes === undefined ? behaviour : { ...behaviour, totalBytes: errorAfterBytes };
+  await sendAudio(shown, answer, (start, end) =>
+    answer.write(words.audio(Buffer.from(joined(source.pieces(start, end))))),
+  );
+  if (!answer.isClosed && cutAfterBytes === undefined) {
+    const whole = () => wholeAudio(source, behaviour);
+    if (errorAfterBytes !== undefined) answer.write(words.failure);
+    else if (omitDone !== true) answer.write(words.last(usage, whole));
   }
+  if (behaviour.beforeEnd !== undefined) await Promise.race([behaviour.beforeEnd(), answer.closed]);
+  if (!answer.isClosed) answer.end();
+}
+
+/** All the audio of a behaviour. */
+export function wholeAudio(source: AudioSource, behaviour: AudioBehaviour): Buffer {
+  return Buffer.concat(source.pieces(0, totalBytesOf(behaviour)));
 }

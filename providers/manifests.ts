@@ -6,6 +6,7 @@ import { elevenlabs } from "./elevenlabs/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { lmnt } from "./lmnt/index.ts";
 import { local } from "./local/index.ts";
+import { minimax } from "./minimax/index.ts";
 import { mistral } from "./mistral/index.ts";
 import { openai } from "./openai/index.ts";
 import { recraft } from "./recraft/index.ts";
@@ -24,4 +25,5 @@ export const builtInProviders: readonly ProviderManifest[] = [
   xai,
   recraft,
   mistral,
+  minimax,
 ];

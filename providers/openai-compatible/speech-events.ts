@@ -1,12 +1,10 @@
-import { drainBody } from "../../lib/http/read-body.ts";
-import { ProviderError, type UpstreamReport } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
-import { decodeAudio, emptyAnswer } from "../upstream/audio.ts";
-import { jsonEvents } from "../upstream/events.ts";
-import { errorFromEvent, errorFromTransport, isRecord, type Secrets } from "../upstream/failure.ts";
+import { type BegunAudio, decodeAudio } from "../upstream/audio.ts";
+import { audioFromEvents } from "../upstream/audio-events.ts";
+import { errorFromEvent, isRecord, type Secrets } from "../upstream/failure.ts";
 import { speechUsageOf } from "./reported-usage.ts";
 
-interface AudioEventsOptions {
+interface SpeechEventsOptions {
   /** The member that holds base64 audio, of whatever event; unset: `audio` of the dialect's own event. */
   readonly field: string | undefined;
   readonly secrets: Secrets;
@@ -14,56 +12,35 @@ interface AudioEventsOptions {
   readonly response: ProviderHttpResponse;
 }
 
-const drainTimeoutMs = 1_000;
+type SpeechEvent = Readonly<Record<string, unknown>>;
+
 const endMark = "[DONE]";
 
-/** The events of one answer. It ends with the dialect's last event or, after audio, with the bare mark [DONE]. */
-export class AudioEvents {
-  readonly #options: AudioEventsOptions;
-  /** What the last event says. */
-  report: UpstreamReport | undefined;
-
-  constructor(options: AudioEventsOptions) {
-    this.#options = options;
-  }
-
-  async *audio(): AsyncGenerator<Uint8Array, undefined> {
-    const { response, signal, secrets } = this.#options;
-    const events = jsonEvents(response.body, { type: endMark });
-    let isEmpty = true;
-    try {
-      for (;;) {
-        const next = await events.next();
-        if (next.done) break;
-        const event = next.value;
-        if (isFailure(event)) throw errorFromEvent(event, secrets);
-        const encoded = this.#audioIn(event);
-        const audio = encoded === undefined ? undefined : decodeAudio(encoded);
-        if (audio !== undefined && audio.length > 0) {
-          isEmpty = false;
-          yield audio;
-        }
-        if (event.type !== "speech.audio.done" && event.type !== endMark) continue;
-        if (isEmpty) throw emptyAnswer();
-        this.report = speechUsageOf(event);
-        await drainBody(events, () => response.cancel(), drainTimeoutMs);
-        return;
-      }
-    } catch (error) {
-      throw errorFromTransport(error, signal);
-    } finally {
-      response.cancel();
-    }
-    throw new ProviderError("network", "The upstream's stream ended before its last event.");
-  }
-
-  #audioIn(event: Readonly<Record<string, unknown>>): unknown {
-    const { field } = this.#options;
-    if (event.type === "speech.audio.delta") return event[field ?? "audio"];
-    return field === undefined ? undefined : event[field];
-  }
+/** Audio of one answer's events. It ends with the dialect's last event or, after audio, with the bare mark [DONE]. */
+export function speechEvents({
+  field,
+  secrets,
+  signal,
+  response,
+}: SpeechEventsOptions): Pick<BegunAudio, "audio" | "report"> {
+  const read = (event: SpeechEvent) => {
+    if (isFailure(event)) throw errorFromEvent(event, secrets);
+    const encoded = audioIn(event, field);
+    const isLast = event.type === "speech.audio.done" || event.type === endMark;
+    return {
+      audio: encoded === undefined ? undefined : decodeAudio(encoded),
+      report: isLast ? speechUsageOf(event) : undefined,
+      isLast,
+    };
+  };
+  return audioFromEvents(response, signal, read, { type: endMark });
 }
 
-function isFailure({ type, error }: Readonly<Record<string, unknown>>): boolean {
+function audioIn(event: SpeechEvent, field: string | undefined): unknown {
+  if (event.type === "speech.audio.delta") return event[field ?? "audio"];
+  return field === undefined ? undefined : event[field];
+}
+
+function isFailure({ type, error }: SpeechEvent): boolean {
   return type === "error" || type === "speech.audio.error" || isRecord(error) || typeof error === "string";
 }

@@ -19,6 +19,7 @@ import {
   mediaTypeOf,
   speechAnswer,
 } from "../upstream/audio.ts";
+import { isEventStream } from "../upstream/audio-events.ts";
 import { errorFromEvent } from "../upstream/failure.ts";
 import { readJsonObject, refuse, send } from "../upstream/send.ts";
 import {
@@ -30,7 +31,7 @@ import {
   settingsOf,
 } from "./dialect.ts";
 import { reportedByHeaders, speechUsageOf } from "./reported-usage.ts";
-import { AudioEvents } from "./speech-events.ts";
+import { speechEvents } from "./speech-events.ts";
 
 /** What differs between the upstreams that speak this dialect. */
 export interface SpeechDialectOptions extends DialectOptions {
@@ -103,11 +104,9 @@ function beginEncoded(answer: BegunAnswer): Pick<BegunAudio, "audio" | "report">
   const mediaType = mediaTypeOf(response.headers);
   const field = typeof call.settings.audio_field === "string" ? call.settings.audio_field : undefined;
   switch (call.settings.stream) {
-    case "sse": {
-      if (!mediaType.startsWith("text/event-stream")) throw refuse(response);
-      const events = new AudioEvents({ field, secrets, signal: context.signal, response });
-      return { audio: events.audio(), report: () => events.report };
-    }
+    case "sse":
+      if (!isEventStream(response)) throw refuse(response);
+      return speechEvents({ field, secrets, signal: context.signal, response });
     case "json":
       if (!/^application\/([\w.-]+\+)?json\b/.test(mediaType)) throw refuse(response);
       return audioFromJson(answer, field ?? "audio");

@@ -1,7 +1,7 @@
 import { drainBody } from "../../lib/http/read-body.ts";
 import { ProviderError, type SpeechAnswer, type SpeechCall, type UpstreamReport } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
-import { emptyAnswer, mediaTypeOf, speechAnswer } from "./audio.ts";
+import { type BegunAudio, emptyAnswer, mediaTypeOf, speechAnswer } from "./audio.ts";
 import { jsonEvents } from "./events.ts";
 import { errorFromTransport } from "./failure.ts";
 import { refuse } from "./send.ts";
@@ -20,53 +20,59 @@ export type ReadAudioEvent = (event: Readonly<Record<string, unknown>>, hasAudio
 const drainTimeoutMs = 1_000;
 
 /**
- * The answer whose audio comes in server-sent events of one JSON object each, one buffer an event. It is whole with its
- * last event; any other end throws. Throws ProviderError, also where the headers say that it is something else.
+ * Audio that comes in server-sent events of one JSON object each, one buffer an event. It is whole with its last event; any
+ * other end throws ProviderError. For the bare word [DONE] `read` is given `doneAs`, unless that is left out.
  */
+export function audioFromEvents(
+  response: ProviderHttpResponse,
+  signal: AbortSignal,
+  read: ReadAudioEvent,
+  doneAs?: Readonly<Record<string, unknown>>,
+): Required<Pick<BegunAudio, "audio" | "report">> {
+  let reported: UpstreamReport | undefined;
+  async function* play(): AsyncGenerator<Uint8Array, undefined> {
+    const events = jsonEvents(response.body, doneAs);
+    let hasAudio = false;
+    try {
+      // Not `for await`: what follows the last event is drained, so that the connection can be used again.
+      for (;;) {
+        const next = await events.next();
+        if (next.done) break;
+        const { audio, report, isLast = false } = read(next.value, hasAudio);
+        reported = report ?? reported;
+        if (audio !== undefined && audio.length > 0) {
+          hasAudio = true;
+          yield audio;
+        }
+        if (!isLast) continue;
+        if (!hasAudio) throw emptyAnswer();
+        await drainBody(events, () => response.cancel(), drainTimeoutMs);
+        return;
+      }
+    } catch (error) {
+      throw errorFromTransport(error, signal);
+    } finally {
+      response.cancel();
+    }
+    throw new ProviderError("network", "The upstream's stream ended before its last event.");
+  }
+  return { audio: play(), report: () => reported };
+}
+
+/** The answer that is audio in events. Throws ProviderError, also where its headers say that it is something else. */
 export async function answerOfEvents(
   response: ProviderHttpResponse,
   call: Pick<SpeechCall, "format" | "sampleRateHz" | "channels">,
   signal: AbortSignal,
   read: ReadAudioEvent,
 ): Promise<SpeechAnswer> {
-  if (!mediaTypeOf(response.headers).startsWith("text/event-stream")) throw refuse(response);
+  if (!isEventStream(response)) throw refuse(response);
   const { format, sampleRateHz, channels } = call;
-  let reported: UpstreamReport | undefined;
-  const audio = audioOfEvents(response, signal, (event, hasAudio) => {
-    const told = read(event, hasAudio);
-    reported = told.report ?? reported;
-    return told;
-  });
-  const report = () => reported;
-  return await speechAnswer({ format, shape: { sampleRateHz, channels }, audio, response, report });
+  const shape = { sampleRateHz, channels };
+  return await speechAnswer({ format, shape, response, ...audioFromEvents(response, signal, read) });
 }
 
-async function* audioOfEvents(
-  response: ProviderHttpResponse,
-  signal: AbortSignal,
-  read: ReadAudioEvent,
-): AsyncGenerator<Uint8Array, undefined> {
-  const events = jsonEvents(response.body);
-  let hasAudio = false;
-  try {
-    // Not `for await`: what follows the last event is drained, so that the connection can be used again.
-    for (;;) {
-      const next = await events.next();
-      if (next.done) break;
-      const { audio, isLast = false } = read(next.value, hasAudio);
-      if (audio !== undefined && audio.length > 0) {
-        hasAudio = true;
-        yield audio;
-      }
-      if (!isLast) continue;
-      if (!hasAudio) throw emptyAnswer();
-      await drainBody(events, () => response.cancel(), drainTimeoutMs);
-      return;
-    }
-  } catch (error) {
-    throw errorFromTransport(error, signal);
-  } finally {
-    response.cancel();
-  }
-  throw new ProviderError("network", "The upstream's stream ended before its last event.");
+/** Whether an answer's headers say that it is server-sent events. */
+export function isEventStream({ headers }: Pick<ProviderHttpResponse, "headers">): boolean {
+  return mediaTypeOf(headers).startsWith("text/event-stream");
 }

@@ -11,7 +11,7 @@
  * 6. It calls `context.onSent` once the upstream has all of the request, which is when the upstream may begin to bill: it
  *    hands it on to `http.request`. An engine in this process calls it as it begins.
  */
-import type { FetchResult, ProviderHttp, ProviderNetwork } from "./provider-http.ts";
+import type { FetchResult, OpenWebSocket, ProviderHttp, ProviderNetwork } from "./provider-http.ts";
 
 /** Encodings of audio: MPEG layer III frames, or signed 16-bit little-endian samples. */
 export type AudioFormat = "mp3" | "pcm";
@@ -241,6 +241,8 @@ export interface ProviderDependencies {
   /** Reaches the host of the base URL and those under the manifest's `keyHosts`, no other: what it sends may hold a key. */
   readonly http: ProviderHttp;
   readonly fetchResult: FetchResult;
+  /** Reaches where `http` does. A process gives it; left out where nothing listens. */
+  readonly webSocket?: OpenWebSocket;
 }
 
 /** Threads of an engine in this process, as they stand now; for metrics. */
@@ -275,12 +277,47 @@ export interface Provider {
   close?(): Promise<void>;
 }
 
+/** An endpoint of a catalogue file as its provider checks it. */
+export interface DeclaredEndpoint {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly passthrough: readonly string[];
+  /** What it is said to do with images; undefined where it speaks. */
+  readonly image:
+    | {
+        readonly sizes:
+          | { readonly kind: "list"; readonly sizes: readonly unknown[] }
+          | { readonly kind: "grid" };
+        readonly maxN: number;
+        readonly qualities: readonly string[];
+        readonly maxReferences: number;
+        readonly mask: boolean;
+        readonly streaming: boolean;
+      }
+    | undefined;
+}
+
+/** Something in the settings of an endpoint that can't be meant; the message says what, in one line. */
+export class SettingsFault extends Error {
+  override readonly name = "SettingsFault";
+}
+
+/**
+ * Makes of an endpoint's settings as they are written those that calls carry. `readFile` gives the text of a file beside
+ * the catalogue file, by its name. Throws SettingsFault.
+ */
+export type ReadSettings = (
+  endpoint: DeclaredEndpoint,
+  readFile: (name: string) => Promise<string>,
+) => Promise<Readonly<Record<string, unknown>>>;
+
 /** What manifests.ts lists: one provider, before it runs. */
 export interface ProviderManifest {
   /** Lower-case slug, the name of its folder, its catalogue file and its environment variables. */
   readonly slug: string;
-  /** The vendor's own base URL; empty for engines in this process. */
+  /** The vendor's own base URL; empty for engines in this process, and where there is none but the operator's. */
   readonly defaultBaseUrl: string;
+  /** Whether the provider is off until the operator gives its base URL; a key is taken then, too, if it has one. */
+  readonly needsAddress?: boolean;
   /** Hosts beside the base URL's, with all below them, that may see the key: `bfl.ai` is also `api.eu.bfl.ai`. */
   readonly keyHosts?: readonly string[];
   /** Whether the provider is off until the operator or the account gives a key. */
@@ -289,6 +326,8 @@ export interface ProviderManifest {
   readonly takesKey?: boolean;
   /** Where it may lie and whom to trust there; unset: at any address, the system's authorities. */
   readonly network?: ProviderNetwork;
+  /** Reads settings when a catalogue is loaded; without it they are left to the adapter. */
+  readonly readSettings?: ReadSettings;
   /** Loads and makes the adapters; called once in a process. Until then a manifest needs none of their modules. */
   create(dependencies: ProviderDependencies): Promise<Provider>;
 }

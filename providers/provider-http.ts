@@ -36,6 +36,30 @@ export interface ProviderHttp {
   request(request: ProviderHttpRequest): Promise<ProviderHttpResponse>;
 }
 
+/** A websocket to an upstream that is only listened to. Header names in lower case. */
+export interface ProviderWebSocketRequest {
+  /** http or https. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Ends it, also before it is open. */
+  readonly signal: AbortSignal;
+  /** Longest message, bytes; a longer one ends it. */
+  readonly maxMessageBytes: number;
+  /** Hears every message whole, in order: text as a string, anything else as bytes. Nothing waits for it. */
+  onMessage(message: string | Uint8Array): void;
+}
+
+/** An open websocket. */
+export interface ProviderWebSocket {
+  /** Resolves when it has ended, for whatever reason. */
+  readonly closed: Promise<void>;
+  /** Ends it at once. */
+  close(): void;
+}
+
+/** Opens a websocket: no redirect, no second try. Throws OutboundHttpError. */
+export type OpenWebSocket = (request: ProviderWebSocketRequest) => Promise<ProviderWebSocket>;
+
 /** An answer's address and how much may lie there. */
 export interface ResultRequest {
   readonly url: string;

@@ -121,10 +121,14 @@ describe("createProviders", () => {
     expect(events.slice(2)).toEqual(["acme closed", "beta closed"]);
   });
 
-  test("has the built-in engine on and every vendor off without keys", async () => {
+  test("has the built-in engine on, and without keys and addresses everything else off", async () => {
     const providers = createProviders({ environment: {}, http, results: noResultFetches, log: silentLog });
     const on = providers.slugs.filter((slug) => providers.isOn(slug));
-    expect(on).toEqual(builtInProviders.filter(({ needsKey }) => !needsKey).map(({ slug }) => slug));
+    expect(on).toEqual(
+      builtInProviders
+        .filter(({ needsKey, needsAddress }) => !needsKey && !needsAddress)
+        .map(({ slug }) => slug),
+    );
     expect(on).toContain("local");
     await providers.close();
   });

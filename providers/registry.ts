@@ -1,11 +1,12 @@
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
+import { openWebSocket } from "../lib/http/outbound-web-socket.ts";
 import { createAddressGuard } from "../lib/http/url-guard.ts";
 import type { Log } from "../lib/runtime/log.ts";
 import type { Repeating } from "../lib/runtime/repeat.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { keepVoices } from "./catalog/fetch-voices.ts";
-import { catalogDirectories, createCatalog, readCatalogFiles } from "./catalog/load.ts";
+import { catalogDirectories, createCatalog, readCatalogFiles, readSettings } from "./catalog/load.ts";
 import { configuredProviders } from "./configured.ts";
 import type {
   EnginePool,
@@ -15,15 +16,16 @@ import type {
   ProviderConnection,
   ProviderDependencies,
   ProviderManifest,
+  ReadSettings,
   SpeechAdapter,
 } from "./contract.ts";
 import { builtInProviders } from "./manifests.ts";
-import type { ProviderHttp } from "./provider-http.ts";
+import type { OpenWebSocket, ProviderHttp } from "./provider-http.ts";
 import type { Credential } from "./routing/candidate.ts";
 import { watchEngines } from "./routing/upstream-metrics.ts";
-import { keyVariable, readConnections } from "./upstream/connections.ts";
+import { readConnections, switchVariable } from "./upstream/connections.ts";
 import { createResultFetches, type ResultFetches } from "./upstream/fetch-result.ts";
-import { onlyTo } from "./upstream/key-hosts.ts";
+import { onlyTo, webSocketsOnlyTo } from "./upstream/key-hosts.ts";
 import { type Networks, openNetworks } from "./upstream/networks.ts";
 
 /** A speech adapter and how it reaches its upstream. */
@@ -76,6 +78,7 @@ export interface ProvidersOptions {
   readonly results: Pick<ResultFetches, "of">;
   /** In the place of `http`, for the providers that have one. */
   readonly networks?: Networks["own"];
+  readonly webSocket?: OpenWebSocket;
   readonly log: Log;
   /** The built-in ones unless given. */
   readonly manifests?: readonly ProviderManifest[];
@@ -83,18 +86,23 @@ export interface ProvidersOptions {
 
 /** Reads which providers are on and how to reach them. Throws ConfigError when a variable is malformed. */
 export function createProviders(options: ProvidersOptions): ProviderSet {
-  const { environment, http, results, networks, log, manifests = builtInProviders } = options;
+  const { environment, http, results, networks, webSocket = openWebSocket, log } = options;
+  const { manifests = builtInProviders } = options;
   const connections = readConnections(manifests, environment);
   const slugs = manifests.map(({ slug }) => slug);
   const running = new RunningProviders(manifests, ({ slug, defaultBaseUrl, keyHosts }) => {
     const { baseUrl } = connections.get(slug) ?? { baseUrl: defaultBaseUrl };
     const { http: way, ca } = networks?.get(slug) ?? { http };
-    return { http: onlyTo(way, baseUrl, keyHosts), fetchResult: results.of(baseUrl, ca) };
+    return {
+      http: onlyTo(way, baseUrl, keyHosts),
+      fetchResult: results.of(baseUrl, ca),
+      webSocket: webSocketsOnlyTo(webSocket, baseUrl, keyHosts),
+    };
   });
   const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
   const isOn = (slug: string) => operatorKeys(slug) > 0;
-  for (const slug of slugs.filter((each) => !isOn(each)))
-    log.info({ provider: slug }, `provider is off: ${keyVariable(slug)} is not set`);
+  for (const manifest of manifests.filter(({ slug }) => !isOn(slug)))
+    log.info({ provider: manifest.slug }, `provider is off: ${switchVariable(manifest)} is not set`);
   const connect = (slug: string, credential: Credential = {}): ProviderConnection | undefined => {
     const { baseUrl, apiKeys = [] } = connections.get(slug) ?? {};
     const { operatorKey = 0, ownKey: apiKey = apiKeys[operatorKey] } = credential;
@@ -200,7 +208,8 @@ export async function openProviders(
 ): Promise<OpenProviders> {
   const http = createOutboundHttp();
   const results = createResultFetches(createAddressGuard({ allowedCidrs: [] }));
-  const files = await readCatalogFiles(catalogDirectories(CATALOG_DIR));
+  const written = await readCatalogFiles(catalogDirectories(CATALOG_DIR));
+  const files = await readSettings(written, settingsReaders(builtInProviders));
   const builtIn = builtInProviders.map(({ slug }) => slug);
   const catalog = createCatalog(files, builtIn);
   const manifests = [...builtInProviders, ...configuredProviders(files.files)];
@@ -216,4 +225,11 @@ export async function openProviders(
   await providers.load();
   voices.push(...keepVoices(catalog, providers.voices, log));
   return { providers, catalog };
+}
+
+/** How the providers that check their endpoints' settings do so, by slug. */
+export function settingsReaders(manifests: readonly ProviderManifest[]): ReadonlyMap<string, ReadSettings> {
+  return new Map(
+    manifests.flatMap(({ slug, readSettings: read }) => (read === undefined ? [] : [[slug, read]])),
+  );
 }

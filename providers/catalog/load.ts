@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
 import { ConfigError } from "../../lib/runtime/config.ts";
+import type { ReadSettings } from "../contract.ts";
 import {
   Catalog,
   type Endpoint,
@@ -15,6 +16,7 @@ import {
   type Voice,
 } from "./catalog.ts";
 import { catalogFaults, type ReadCatalogFile } from "./check.ts";
+import { withSettings } from "./endpoint-settings.ts";
 import { toImage, toImagePrice } from "./image-load.ts";
 import { parsePricesFile, pricesFileName, type SetPrices, withPrices } from "./prices-file.ts";
 import {
@@ -37,6 +39,8 @@ export interface CatalogSources {
   readonly directories: readonly string[];
   /** Providers that are built in; a file of any other must describe its own. */
   readonly providerSlugs: Iterable<string>;
+  /** How settings are read, by the provider's slug; as they stand where it has none. */
+  readonly settings?: ReadonlyMap<string, ReadSettings>;
 }
 
 /** The directories of a process: the built-in catalogue, and the operator's where there is one. */
@@ -52,8 +56,9 @@ export interface CatalogFiles {
 }
 
 /** Reads a catalogue: its files, which it then checks and makes the models of. Throws ConfigError as both do. */
-export async function loadCatalog({ directories, providerSlugs }: CatalogSources): Promise<Catalog> {
-  return createCatalog(await readCatalogFiles(directories), providerSlugs);
+export async function loadCatalog(sources: CatalogSources): Promise<Catalog> {
+  const { directories, providerSlugs, settings = new Map() } = sources;
+  return createCatalog(await readSettings(await readCatalogFiles(directories), settings), providerSlugs);
 }
 
 /**
@@ -71,6 +76,17 @@ export async function readCatalogFiles(directories: readonly string[]): Promise<
   const { files, set } =
     pricesPath === undefined ? { files: read, set: [] } : await setPrices(read, pricesPath);
   return { files, pricesAt: new Map(set) };
+}
+
+/** Files with the settings that calls carry, read by the providers that have a way to. Throws ConfigError. */
+export async function readSettings(
+  { files, pricesAt }: CatalogFiles,
+  readers: ReadonlyMap<string, ReadSettings>,
+): Promise<CatalogFiles> {
+  const read = await withSettings(files, readers);
+  refuse(read.faults);
+  const at = [...pricesAt].map(([entry, place]) => [read.entries.get(entry) ?? entry, place] as const);
+  return { files: read.files, pricesAt: new Map(at) };
 }
 
 /** The models of files. Throws ConfigError, as reading does, when an entry contradicts itself or another. */

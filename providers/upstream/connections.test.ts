@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../lib/runtime/config.ts";
 import type { ProviderManifest } from "../contract.ts";
-import { keyVariable, readConnections } from "./connections.ts";
+import { keyVariable, readConnections, switchVariable } from "./connections.ts";
 
 const manifest = (slug: string, part: Partial<ProviderManifest> = {}): ProviderManifest => ({
   slug,
@@ -69,6 +69,19 @@ describe("readConnections", () => {
     expect(refusal).toBeInstanceOf(ConfigError);
     expect((refusal as ConfigError).message).toContain(message);
     expect((refusal as ConfigError).message).not.toMatch(/k.y-1/);
+  });
+
+  test("has a server of one's own off until its address is set, and takes a key for it", () => {
+    const own = manifest("own-gpu", { needsKey: false, takesKey: true, needsAddress: true, defaultBaseUrl: "" });
+    const connectionIn = (environment: NodeJS.ProcessEnv) => readConnections([own], environment).get("own-gpu");
+    expect(connectionIn({ OWN_GPU_API_KEY: "ann:secret" })?.apiKeys).toEqual([]);
+    const OWN_GPU_BASE_URL = "http://127.0.0.1:7860/";
+    const baseUrl = "http://127.0.0.1:7860";
+    expect(connectionIn({ OWN_GPU_BASE_URL })).toEqual({ baseUrl, apiKeys: [""] });
+    const OWN_GPU_API_KEY = "ann:secret";
+    expect(connectionIn({ OWN_GPU_BASE_URL, OWN_GPU_API_KEY })).toEqual({ baseUrl, apiKeys: ["ann:secret"] });
+    const switches = ["OWN_GPU_BASE_URL", "ACME_API_KEY", "TWO_WORDS_API_KEY", "ENGINE_API_KEY"];
+    expect([own, ...manifests].map(switchVariable)).toEqual(switches);
   });
 
   test("names variables in capitals with underscores", () => {

@@ -13,8 +13,8 @@ export interface OperatorConnection {
 
 /**
  * The operator's connection to each provider, by slug, from `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL` (the slug in
- * capitals, dashes as underscores). A provider that needs a key and has none is off; several are separated by commas. Throws ConfigError, one line that
- * names the malformed variables; no value stands in it.
+ * capitals, dashes as underscores); several keys are separated by commas. A provider that lacks the key or the address
+ * that it needs is off. Throws ConfigError, one line that names the malformed variables; no value stands in it.
  */
 export function readConnections(
   manifests: readonly ProviderManifest[],
@@ -22,7 +22,7 @@ export function readConnections(
 ): ReadonlyMap<string, OperatorConnection> {
   const values = readVariables(manifests, environment);
   const connections = new Map<string, OperatorConnection>();
-  for (const { slug, needsKey, defaultBaseUrl } of manifests) {
+  for (const { slug, needsKey, needsAddress, defaultBaseUrl } of manifests) {
     const apiKeys = new Set(values.keys[keyVariable(slug)]);
     if (!needsKey && apiKeys.size === 0) apiKeys.add("");
     // Anything else can't stand in a header.
@@ -30,7 +30,8 @@ export function readConnections(
       throw new ConfigError(`configuration: ${keyVariable(slug)} must be printable ASCII without blanks`);
     }
     const baseUrl = values.addresses[baseUrlVariable(slug)] ?? defaultBaseUrl;
-    connections.set(slug, { baseUrl, apiKeys: [...apiKeys] });
+    const isOff = needsAddress === true && baseUrl === "";
+    connections.set(slug, { baseUrl, apiKeys: isOff ? [] : [...apiKeys] });
   }
   return connections;
 }
@@ -38,6 +39,11 @@ export function readConnections(
 /** The environment variable that holds the operator's keys for a provider. */
 export function keyVariable(slug: string): string {
   return `${prefix(slug)}_API_KEY`;
+}
+
+/** The environment variable without which a provider is off. */
+export function switchVariable({ slug, needsAddress }: ProviderManifest): string {
+  return needsAddress === true ? baseUrlVariable(slug) : keyVariable(slug);
 }
 
 function baseUrlVariable(slug: string): string {
@@ -54,7 +60,7 @@ function readVariables(manifests: readonly ProviderManifest[], environment: Node
     .filter(({ needsKey, takesKey }) => needsKey || takesKey)
     .map(({ slug }) => [keyVariable(slug), listVar({ default: [] })]);
   const addresses = manifests
-    .filter(({ defaultBaseUrl }) => defaultBaseUrl !== "")
+    .filter(({ defaultBaseUrl, needsAddress }) => defaultBaseUrl !== "" || needsAddress)
     .map(({ slug }) => [baseUrlVariable(slug), httpUrlVar({ default: undefined })]);
   const spec: ConfigSpec = Object.fromEntries([...keys, ...addresses]);
   const values: Readonly<Record<string, unknown>> = readConfig(spec, environment);

@@ -148,7 +148,9 @@ function parseErrorBody(body: string): ErrorDetails {
 }
 
 const nameFields = ["code", "error_code", "err_code", "reason", "status", "type", "category", "name"];
-const textFields = ["message", "err_msg", "msg", "title", "detail", "error"];
+const textFields = ["message", "err_msg", "msg", "title", "detail", "errors", "error"];
+/** A bare `error` that is no sentence is the class of what was raised. */
+const className = /^\w{1,100}$/;
 
 /**
  * The error object, bare or under `error` or `detail`; a list of faults (`detail`, bare or under `message`) is given by place
@@ -164,12 +166,15 @@ function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
       : (stringsOf(error, textFields)[0] ?? stringsOf(body, textFields)[0] ?? "");
   // Google's reasons lie a level deeper, and say more than its status.
   const reasons = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
-  const names = [...reasons.flatMap((each) => stringsOf(each, ["reason"])), ...stringsOf(error, nameFields)];
-  return { names, text };
+  const classes = stringsOf(body, ["error"]).filter((name) => className.test(name));
+  const inner = reasons.flatMap((each) => stringsOf(each, ["reason"]));
+  return { names: [...inner, ...stringsOf(error, nameFields), ...classes], text };
 }
 
 function stringsOf(object: Readonly<Record<string, unknown>>, fields: readonly string[]): readonly string[] {
-  return fields.map((field) => object[field]).filter((value) => typeof value === "string");
+  return fields
+    .map((field) => object[field])
+    .filter((value): value is string => typeof value === "string" && value !== "");
 }
 
 function describe({ names, text }: ErrorDetails, secrets: Secrets): string {

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 /** How a request ended: answered to its last byte, left by the client before that, or broken off by the stand-in. */
 export type Fate = "open" | "finished" | "closed_by_client" | "cut";
@@ -38,6 +39,8 @@ export interface StandInOptions {
   log?: boolean;
   /** Before a request's body is read, by its headers; nothing of it is read before it resolves. */
   beforeBody?: ((headers: IncomingHttpHeaders) => Promise<void> | undefined) | undefined;
+  /** Takes connections that ask to be another protocol; refused by closing without it. */
+  onUpgrade?: (message: IncomingMessage, socket: Duplex) => void;
 }
 
 /** A running stand-in. */
@@ -76,6 +79,12 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
     connectionCount += 1;
     connections.set(socket, connectionCount);
   });
+  const upgraded = new Set<Duplex>();
+  server.on("upgrade", (message, socket) => {
+    upgraded.add(socket.on("error", () => socket.destroy()).on("close", () => upgraded.delete(socket)));
+    if (options.onUpgrade === undefined) socket.destroy();
+    else options.onUpgrade(message, socket);
+  });
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -99,6 +108,7 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
       await closed;
     },
   };

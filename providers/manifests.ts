@@ -10,6 +10,7 @@ import { minimax } from "./minimax/index.ts";
 import { mistral } from "./mistral/index.ts";
 import { openai } from "./openai/index.ts";
 import { recraft } from "./recraft/index.ts";
+import { sdapi } from "./sdapi/index.ts";
 import { xai } from "./xai/index.ts";
 
 /** The providers that are built in. A new one is a folder, a catalogue file and a line here. */
@@ -26,4 +27,5 @@ export const builtInProviders: readonly ProviderManifest[] = [
   recraft,
   mistral,
   minimax,
+  sdapi,
 ];

@@ -1,5 +1,6 @@
 import { blackForestLabs } from "./black-forest-labs/index.ts";
 import { cartesia } from "./cartesia/index.ts";
+import { comfyui } from "./comfyui/index.ts";
 import type { ProviderManifest } from "./contract.ts";
 import { deepgram } from "./deepgram/index.ts";
 import { elevenlabs } from "./elevenlabs/index.ts";
@@ -28,4 +29,5 @@ export const builtInProviders: readonly ProviderManifest[] = [
   mistral,
   minimax,
   sdapi,
+  comfyui,
 ];

@@ -7,13 +7,14 @@
  * - Every call has a task id of ours, which newer servers tell in their progress: another's preview is never handed on.
  * - Prompts lose their embedded parameters first (plain-prompt.ts).
  */
-import { type ImageAdapter, ProviderError } from "../contract.ts";
+import type { ImageAdapter } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpRequest, ProviderHttpResponse } from "../provider-http.ts";
-import { readJsonObject, send } from "../upstream/send.ts";
+import { sendToOwnServer } from "../upstream/own-server.ts";
+import { readJsonObject } from "../upstream/send.ts";
 import { untilLeft } from "../upstream/until-left.ts";
 import { handedOut, imagesOf } from "./drawn-images.ts";
 import { runExclusively } from "./exclusive-job.ts";
-import { jobOf, type SdapiJob } from "./job.ts";
+import { jobOf } from "./job.ts";
 import { JobLine } from "./job-line.ts";
 import { sdapiSettings } from "./settings.ts";
 
@@ -39,7 +40,8 @@ export function createSdapiAdapter(options: SdapiOptions): ImageAdapter {
       const { signal, onSent } = context;
       const job = jobOf(call, context);
       const { exclusive, maxWaiting } = sdapiSettings(call);
-      const ask = (bounds: Bounds) => drawn(http, { ...job.draw, ...bounds, maxResponseBytes }, job);
+      const ask = (bounds: Bounds) =>
+        sendToOwnServer(http, { ...job.draw, ...bounds, maxResponseBytes }, job.failures);
       const read = async (response: ProviderHttpResponse, bounds: Bounds) =>
         imagesOf(await readJsonObject(response, bounds.signal, maxResponseBytes));
       if (!exclusive) {
@@ -54,15 +56,4 @@ export function createSdapiAdapter(options: SdapiOptions): ImageAdapter {
       return { output, report: () => undefined };
     },
   };
-}
-
-/** A page that is not there is the server's set-up, which says nothing about this call: another endpoint may do. */
-async function drawn(http: ProviderHttp, request: ProviderHttpRequest, { failures }: SdapiJob) {
-  try {
-    return await send(http, request, failures);
-  } catch (thrown) {
-    if (!(thrown instanceof ProviderError && thrown.status === 404)) throw thrown;
-    const { message, cause, status } = thrown;
-    throw new ProviderError("upstream", message, { status, cause });
-  }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AttemptContext, ImageCall } from "../contract.ts";
 import type { ProviderHttpRequest } from "../provider-http.ts";
 import type { ErrorMeanings } from "../upstream/failure.ts";
-import { authorizationOf } from "../upstream/self-hosted-auth.ts";
+import { authorizationOf } from "../upstream/own-server.ts";
 import { plainPrompt } from "./plain-prompt.ts";
 import { sdapiSettings, sentOptions } from "./settings.ts";
 

@@ -160,10 +160,11 @@ function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
   const error = [body.error, body.detail].find(isRecord) ?? body;
   const details = [body.detail, isRecord(body.message) ? body.message.detail : undefined];
   const faults = details.find(Array.isArray)?.filter(isRecord) ?? [];
+  const [said = stringsOf(body, textFields)[0] ?? ""] = stringsOf(error, textFields);
   const text =
     faults.length > 0
       ? faults.map((fault) => `${JSON.stringify(fault.loc)} ${String(fault.msg)}`).join("; ")
-      : (stringsOf(error, textFields)[0] ?? stringsOf(body, textFields)[0] ?? "");
+      : [said, ...stringsOf(error, ["details"])].join(": ");
   // Google's reasons lie a level deeper, and say more than its status.
   const reasons = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
   const classes = stringsOf(body, ["error"]).filter((name) => className.test(name));

@@ -50,6 +50,15 @@ export async function readJsonObject(
   signal: AbortSignal,
   maxBytes: number,
 ): Promise<Readonly<Record<string, unknown>>> {
+  return parseJsonObject((await readBytes(response, signal, maxBytes)).toString("utf8"));
+}
+
+/** An answer whole, of at most so many bytes. Throws ProviderError. */
+export async function readBytes(
+  response: ProviderHttpResponse,
+  signal: AbortSignal,
+  maxBytes: number,
+): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -62,7 +71,7 @@ export async function readJsonObject(
   } catch (error) {
     throw errorFromTransport(error, signal);
   }
-  return parseJsonObject(Buffer.concat(pieces).toString("utf8"));
+  return Buffer.concat(pieces);
 }
 
 /** The object that a text is the JSON of. Throws ProviderError, which quotes nothing of it. */

@@ -51,6 +51,8 @@ export interface SdapiUpstreamOptions {
   readonly auth?: string;
   /** stable-diffusion.cpp has neither progress nor interrupt. */
   readonly server?: "webui" | "sd.cpp";
+  /** How long a job with previews waits for somebody to look; 400 ms unless given. */
+  readonly patienceMs?: number;
   /** Whether progress names the task, as newer servers do. */
   readonly namesTasks?: boolean;
 }
@@ -69,11 +71,10 @@ interface Running {
 }
 
 const checkpoints = ["sd_xl_base_1.0", "v1-5-pruned"];
-const untilNobodyLooksMs = 400;
 
 /** Starts it on the loopback. A job's behaviour: queued, else what `[[previews=N]]` in its prompt says. */
 export async function startSdapiUpstream(options: SdapiUpstreamOptions = {}): Promise<SdapiUpstream> {
-  const { auth, server = "webui", namesTasks = true } = options;
+  const { auth, server = "webui", namesTasks = true, patienceMs = 400 } = options;
   const queued: SdapiBehaviour[] = [];
   const jobs: SdapiJobRecord[] = [];
   const images = createImageSource();
@@ -98,8 +99,7 @@ export async function startSdapiUpstream(options: SdapiUpstreamOptions = {}): Pr
     record.state = "running";
     const { previews = 0, until } = behaviour;
     const unlooked = (async () => {
-      for (let looks = -1; looks < job.looks; await pause(previews > 0 ? untilNobodyLooksMs : 0))
-        looks = job.looks;
+      for (let looks = -1; looks < job.looks; await pause(previews > 0 ? patienceMs : 0)) looks = job.looks;
     })();
     const seen = (async () => {
       while (job.looks < 2 * previews && running === job) await pause(1);

@@ -16,9 +16,9 @@ import type {
   ProviderConnection,
   ProviderDependencies,
   ProviderManifest,
-  ReadSettings,
   SpeechAdapter,
 } from "./contract.ts";
+import type { ReadSettings } from "./declared-endpoint.ts";
 import { builtInProviders } from "./manifests.ts";
 import type { OpenWebSocket, ProviderHttp } from "./provider-http.ts";
 import type { Credential } from "./routing/candidate.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { type DeclaredEndpoint, SettingsFault } from "../contract.ts";
+import { type DeclaredEndpoint, SettingsFault } from "../declared-endpoint.ts";
 import { loadCatalog } from "./load.ts";
 
 let directory: string;

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, normalize } from "node:path";
-import { type ReadSettings, SettingsFault } from "../contract.ts";
+import { type ReadSettings, SettingsFault } from "../declared-endpoint.ts";
 import type { ReadCatalogFile } from "./check.ts";
 import { toImage } from "./image-load.ts";
 import type { CatalogFile, EndpointEntry } from "./schema.ts";
@@ -37,7 +37,11 @@ export async function withSettings(
     content.endpoints === undefined
       ? content
       : { ...content, endpoints: content.endpoints.map((entry) => entries.get(entry) ?? entry) };
-  return { files: files.map(({ path, content }) => ({ path, content: withEntries(content) })), faults, entries };
+  return {
+    files: files.map(({ path, content }) => ({ path, content: withEntries(content) })),
+    faults,
+    entries,
+  };
 }
 
 async function readEndpoint(entry: EndpointEntry, read: ReadSettings, directory: string) {

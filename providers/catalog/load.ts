@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseUsd } from "../../lib/money/nano-usd.ts";
 import { ConfigError } from "../../lib/runtime/config.ts";
-import type { ReadSettings } from "../contract.ts";
+import type { ReadSettings } from "../declared-endpoint.ts";
 import {
   Catalog,
   type Endpoint,

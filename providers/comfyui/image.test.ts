@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import sharp from "sharp";
 import { afterEach, describe, expect, test } from "vitest";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { openWebSocket } from "../../lib/http/outbound-web-socket.ts";
 import { drawingAt, imageCall } from "../../test/support/drawing.ts";
+import { readExample } from "../../test/support/own-gpu.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import {
   type ComfyuiAnswer,
@@ -14,7 +13,6 @@ import {
   startComfyuiUpstream,
 } from "../../test/upstreams/comfyui.ts";
 import { createImageSource } from "../../test/upstreams/image-source.ts";
-import { builtInCatalogDirectory } from "../catalog/load.ts";
 import type { ProviderErrorKind } from "../contract.ts";
 import {
   describeImageProvider,
@@ -23,8 +21,7 @@ import {
 } from "../image-provider.suite.ts";
 import { createComfyuiAdapter } from "./image.ts";
 
-const example = async (name: string): Promise<unknown> =>
-  JSON.parse(await readFile(join(builtInCatalogDirectory, "examples", "comfyui", name), "utf8"));
+const example = async (name: string): Promise<unknown> => JSON.parse(await readExample("comfyui", name));
 
 const places = { prompt: "6.inputs.text", model: "4.inputs.ckpt_name", seed: "3.inputs.seed" };
 const settings = {

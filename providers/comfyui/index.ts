@@ -6,6 +6,7 @@ export const comfyui: ProviderManifest = {
   defaultBaseUrl: "",
   needsAddress: true,
   needsKey: false,
+  takesKey: true,
   readSettings: async (endpoint, readFile) =>
     await (await import("./settings.ts")).readComfyuiSettings(endpoint, readFile),
   async create({ http, webSocket }) {

@@ -1,17 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { copyExamples } from "../../test/support/own-gpu.ts";
-import { builtInCatalogDirectory, loadCatalog } from "../catalog/load.ts";
-import { SettingsFault } from "../contract.ts";
-import { settingsReaders } from "../registry.ts";
+import { loadExamples, readExample } from "../../test/support/own-gpu.ts";
+import { SettingsFault } from "../declared-endpoint.ts";
 import { comfyui } from "./index.ts";
 import { readComfyuiSettings } from "./settings.ts";
 
-const text = await readFile(
-  join(builtInCatalogDirectory, "examples", "comfyui", "text-to-image.json"),
-  "utf8",
-);
+const text = await readExample("comfyui", "text-to-image.json");
 const workflow = JSON.parse(text) as Record<string, unknown>;
 const inputs = {
   prompt: "6.inputs.text",
@@ -99,10 +92,7 @@ describe("settings", () => {
 });
 
 test("the example that comes along is a catalogue file", async () => {
-  const { directory, remove } = await copyExamples("comfyui.yaml", "comfyui");
-  const settings = settingsReaders([comfyui]);
-  const catalog = await loadCatalog({ directories: [directory], providerSlugs: ["comfyui"], settings });
-  await remove();
+  const catalog = await loadExamples(comfyui, "comfyui.yaml", "comfyui");
   const [endpoint] = catalog.imageModel("own/sdxl-comfyui")?.endpoints ?? [];
   expect(endpoint?.settings.workflow).toEqual(workflow);
   expect(endpoint?.image).toMatchObject({ streaming: true, maxReferences: 1 });

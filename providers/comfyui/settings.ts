@@ -7,7 +7,7 @@
  * - `output`: the node whose images are the answer, where it is not all that save.
  * - `edit`: the same again for calls with references.
  */
-import { type DeclaredEndpoint, SettingsFault } from "../contract.ts";
+import { type DeclaredEndpoint, SettingsFault } from "../declared-endpoint.ts";
 import { isRecord } from "../upstream/failure.ts";
 import { type Workflow, workflowOf } from "./workflow.ts";
 

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
-import { type ImageCall, SettingsFault } from "../contract.ts";
+import type { ImageCall } from "../contract.ts";
+import { SettingsFault } from "../declared-endpoint.ts";
 import { isRecord } from "../upstream/failure.ts";
 
 /** A workflow as ComfyUI exports it for its API: nodes by their ids. */

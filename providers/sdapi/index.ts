@@ -6,6 +6,7 @@ export const sdapi: ProviderManifest = {
   defaultBaseUrl: "",
   needsAddress: true,
   needsKey: false,
+  takesKey: true,
   readSettings: async (endpoint) => (await import("./settings.ts")).readSdapiSettings(endpoint),
   async create({ http }) {
     const { createSdapiAdapter } = await import("./image.ts");

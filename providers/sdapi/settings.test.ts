@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { copyExamples } from "../../test/support/own-gpu.ts";
-import { loadCatalog } from "../catalog/load.ts";
-import { SettingsFault } from "../contract.ts";
-import { settingsReaders } from "../registry.ts";
+import { loadExamples } from "../../test/support/own-gpu.ts";
+import { SettingsFault } from "../declared-endpoint.ts";
 import { sdapi } from "./index.ts";
 import { readSdapiSettings } from "./settings.ts";
 
@@ -66,10 +64,7 @@ describe("settings", () => {
 });
 
 test("the example that comes along is a catalogue file", async () => {
-  const { directory, remove } = await copyExamples("sdapi.yaml");
-  const settings = settingsReaders([sdapi]);
-  const catalog = await loadCatalog({ directories: [directory], providerSlugs: ["sdapi"], settings });
-  await remove();
+  const catalog = await loadExamples(sdapi, "sdapi.yaml");
   const [endpoint] = catalog.imageModel("own/sdxl")?.endpoints ?? [];
   expect(endpoint).toMatchObject({
     settings: { exclusive: true },

@@ -1,4 +1,5 @@
-import { type DeclaredEndpoint, type ImageCall, SettingsFault } from "../contract.ts";
+import type { ImageCall } from "../contract.ts";
+import { type DeclaredEndpoint, SettingsFault } from "../declared-endpoint.ts";
 import { isRecord } from "../upstream/failure.ts";
 
 /** Settings of an endpoint. */

@@ -72,8 +72,14 @@ describe("readConnections", () => {
   });
 
   test("has a server of one's own off until its address is set, and takes a key for it", () => {
-    const own = manifest("own-gpu", { needsKey: false, takesKey: true, needsAddress: true, defaultBaseUrl: "" });
-    const connectionIn = (environment: NodeJS.ProcessEnv) => readConnections([own], environment).get("own-gpu");
+    const own = manifest("own-gpu", {
+      needsKey: false,
+      takesKey: true,
+      needsAddress: true,
+      defaultBaseUrl: "",
+    });
+    const connectionIn = (environment: NodeJS.ProcessEnv) =>
+      readConnections([own], environment).get("own-gpu");
     expect(connectionIn({ OWN_GPU_API_KEY: "ann:secret" })?.apiKeys).toEqual([]);
     const OWN_GPU_BASE_URL = "http://127.0.0.1:7860/";
     const baseUrl = "http://127.0.0.1:7860";

@@ -36,7 +36,7 @@ export function partOf(path: string): string {
   const [top = "", second = ""] = path.split("/");
   if (top === "lib" || top === "services" || top === "packages") return `${top}/${second}`;
   if (top !== "providers") return top;
-  if (second === "contract.ts" || second === "provider-http.ts") return "providers/contract";
+  if (/^(contract|declared-endpoint|provider-http)\.ts$/.test(second)) return "providers/contract";
   if (second === "manifests.ts" || second === "configured.ts") return "providers/manifests";
   if (second === "registry.ts") return "providers/registry";
   if (second.endsWith(".ts")) return "providers/suites";

@@ -1,15 +1,14 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { Client } from "@stable-canvas/comfyui-client";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { builtInCatalogDirectory } from "../../providers/catalog/load.ts";
+import { readExample } from "../support/own-gpu.ts";
 import { type ComfyuiUpstream, startComfyuiUpstream } from "./comfyui.ts";
 import type { PostedGraph } from "./comfyui-nodes.ts";
 
-const graph = JSON.parse(
-  await readFile(join(builtInCatalogDirectory, "examples", "comfyui", "text-to-image.json"), "utf8"),
-) as Record<string, { class_type: string; inputs: Record<string, unknown> }>;
+const graph = JSON.parse(await readExample("comfyui", "text-to-image.json")) as Record<
+  string,
+  { class_type: string; inputs: Record<string, unknown> }
+>;
 
 let upstream: ComfyuiUpstream;
 let client: Client;

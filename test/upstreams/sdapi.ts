@@ -74,102 +74,108 @@ const checkpoints = ["sd_xl_base_1.0", "v1-5-pruned"];
 
 /** Starts it on the loopback. A job's behaviour: queued, else what `[[previews=N]]` in its prompt says. */
 export async function startSdapiUpstream(options: SdapiUpstreamOptions = {}): Promise<SdapiUpstream> {
-  const { auth, server = "webui", namesTasks = true, patienceMs = 400 } = options;
-  const queued: SdapiBehaviour[] = [];
-  const jobs: SdapiJobRecord[] = [];
-  const images = createImageSource();
-  let running: Running | undefined;
-  let last: Promise<void> = Promise.resolve();
+  const server = new SdapiServer(options);
+  const standIn = await startStandIn((request, answer) => server.handle(request, answer));
+  return { ...standIn, jobs: server.jobs, next: (...behaviours) => void server.queued.push(...behaviours) };
+}
 
-  const picture = async (record: SdapiJobRecord, shade: number) => {
-    const { width = 512, height = 512 } = record.fields as { width?: number; height?: number };
-    const spec = { format: "png", width, height, isTransparent: false, shade } as const;
-    return (await images.image(spec)).toString("base64");
-  };
+class SdapiServer {
+  readonly jobs: SdapiJobRecord[] = [];
+  readonly queued: SdapiBehaviour[] = [];
+  readonly #options: SdapiUpstreamOptions;
+  readonly #images = createImageSource();
+  #running: Running | undefined;
+  #last: Promise<void> = Promise.resolve();
 
-  const draw = async (record: SdapiJobRecord, behaviour: SdapiBehaviour): Promise<readonly unknown[]> => {
-    const ended = Promise.withResolvers<void>();
-    const interrupt = () => {
-      if (behaviour.isDeaf === true) return;
-      record.state = "interrupted";
-      ended.resolve();
-    };
-    const job: Running = { record, behaviour, looks: 0, interrupt };
-    running = job;
-    record.state = "running";
-    const { previews = 0, until } = behaviour;
-    const unlooked = (async () => {
-      for (let looks = -1; looks < job.looks; await pause(previews > 0 ? patienceMs : 0)) looks = job.looks;
-    })();
-    const seen = (async () => {
-      while (job.looks < 2 * previews && running === job) await pause(1);
-    })();
-    const drawn = Promise.all([Promise.race([seen, unlooked]), until]);
-    await Promise.race([drawn, ended.promise]);
-    running = undefined;
-    if (record.state === "running") record.state = "done";
-    const { seed = 0, batch_size: count = 1 } = record.fields as { seed?: number; batch_size?: number };
-    const shades = Array.from({ length: count }, (_, index) => (Math.abs(seed) + index) % 256);
-    return behaviour.images ?? (await Promise.all(shades.map((shade) => picture(record, shade))));
-  };
+  constructor(options: SdapiUpstreamOptions) {
+    this.#options = options;
+  }
 
-  const generate = async (request: ReceivedRequest, answer: StandInAnswer) => {
-    const fields = request.json as Record<string, unknown>;
-    const behaviour = queued.shift() ?? behaviourOf(fields);
-    if (behaviour.error !== undefined) return sendError(answer, behaviour.error);
-    const refusal = refusalOf(fields, request.path.endsWith("img2img"), server);
-    if (refusal !== undefined) return sendError(answer, refusal);
-    const record = recordOf(fields, request.path.endsWith("img2img"), server);
-    jobs.push(record);
-    const before = last;
-    const turn = Promise.withResolvers<void>();
-    last = turn.promise;
-    await before;
-    const drawn = await draw(record, behaviour).finally(turn.resolve);
-    const body = JSON.stringify({ images: drawn, parameters: fields, info: JSON.stringify({ seed: 1 }) });
-    if (behaviour.cutAfterBytes === undefined) return answer.send(200, json, body);
-    answer.start(200, { ...json, "content-length": String(body.length) });
-    await answer.write(body.slice(0, behaviour.cutAfterBytes));
-    await answer.cut();
-  };
-
-  const progress = async (_: ReceivedRequest, answer: StandInAnswer) => {
-    const job = running;
-    const { previews = 0 } = job?.behaviour ?? {};
-    const shown = job === undefined ? 0 : Math.min(previews, Math.floor(job.looks++ / 2) + 1);
-    const image = job === undefined || shown === 0 ? null : await picture(job.record, 255 - shown);
-    const state = { skipped: false, interrupted: false, job: "scripts_txt2img", job_count: job ? 1 : 0 };
-    const task = namesTasks ? { current_task: job?.record.fields.force_task_id ?? null } : {};
-    const body = { progress: 0.5, eta_relative: 1, state, current_image: image, textinfo: null, ...task };
-    answer.send(200, json, JSON.stringify(body));
-  };
-
-  const interrupt = (_: ReceivedRequest, answer: StandInAnswer) => {
-    running?.interrupt();
-    answer.send(200, json, "null");
-  };
-
-  const routes = new Map<string, (request: ReceivedRequest, answer: StandInAnswer) => unknown>([
-    ["POST /sdapi/v1/txt2img", generate],
-    ["POST /sdapi/v1/img2img", generate],
-    ...(server === "webui"
-      ? ([
-          ["GET /sdapi/v1/progress", progress],
-          ["POST /sdapi/v1/interrupt", interrupt],
-        ] as const)
-      : []),
-  ]);
-  const standIn = await startStandIn(async (request, answer) => {
-    const route = routes.get(`${request.method} ${request.path}`);
-    if (route === undefined) return answer.send(404, json, '{"detail":"Not Found"}');
+  async handle(request: ReceivedRequest, answer: StandInAnswer): Promise<void> {
+    const { auth, server } = this.#options;
+    const path = `${request.method} ${request.path}`;
+    const isDrawing = /^POST \/sdapi\/v1\/(txt2img|img2img)$/.test(path);
+    const isAsking =
+      server !== "sd.cpp" && /^(GET \/sdapi\/v1\/progress|POST \/sdapi\/v1\/interrupt)$/.test(path);
+    if (!isDrawing && !isAsking) return answer.send(404, json, '{"detail":"Not Found"}');
     const wanted = auth === undefined ? undefined : `Basic ${Buffer.from(auth).toString("base64")}`;
     if (request.headers.authorization !== wanted) {
       const headers = { ...json, "www-authenticate": "Basic" };
       return answer.send(401, headers, '{"detail":"Incorrect username or password"}');
     }
-    await route(request, answer);
-  });
-  return { ...standIn, jobs, next: (...behaviours) => void queued.push(...behaviours) };
+    if (isDrawing) return await this.#generate(request, answer);
+    if (request.method === "GET") return answer.send(200, json, JSON.stringify(await this.#progress()));
+    this.#running?.interrupt();
+    answer.send(200, json, "null");
+  }
+
+  async #generate(request: ReceivedRequest, answer: StandInAnswer): Promise<void> {
+    const { server = "webui" } = this.#options;
+    const fields = request.json as Record<string, unknown>;
+    const isFromImage = request.path.endsWith("img2img");
+    const behaviour = this.queued.shift() ?? behaviourOf(fields);
+    const refusal = behaviour.error ?? refusalOf(fields, isFromImage, server);
+    if (refusal !== undefined) return sendError(answer, refusal);
+    const record = recordOf(fields, isFromImage, server);
+    this.jobs.push(record);
+    const before = this.#last;
+    const turn = Promise.withResolvers<void>();
+    this.#last = turn.promise;
+    await before;
+    await this.#run(record, behaviour).finally(turn.resolve);
+    const images = behaviour.images ?? (await this.#picturesOf(record));
+    const body = JSON.stringify({ images, parameters: fields, info: JSON.stringify({ seed: 1 }) });
+    if (behaviour.cutAfterBytes === undefined) return answer.send(200, json, body);
+    answer.start(200, { ...json, "content-length": String(body.length) });
+    await answer.write(body.slice(0, behaviour.cutAfterBytes));
+    await answer.cut();
+  }
+
+  async #run(record: SdapiJobRecord, behaviour: SdapiBehaviour): Promise<void> {
+    const { previews = 0, until, isDeaf } = behaviour;
+    const interrupted = Promise.withResolvers<void>();
+    const interrupt = () => {
+      if (isDeaf === true) return;
+      record.state = "interrupted";
+      interrupted.resolve();
+    };
+    const job: Running = { record, behaviour, looks: 0, interrupt };
+    this.#running = job;
+    record.state = "running";
+    const patienceMs = previews > 0 ? (this.#options.patienceMs ?? 400) : 0;
+    const unlooked = (async () => {
+      for (let looks = -1; looks < job.looks; await pause(patienceMs)) looks = job.looks;
+    })();
+    const seen = (async () => {
+      while (job.looks < 2 * previews && this.#running === job) await pause(1);
+    })();
+    await Promise.race([Promise.all([Promise.race([seen, unlooked]), until]), interrupted.promise]);
+    this.#running = undefined;
+    if (record.state === "running") record.state = "done";
+  }
+
+  async #progress(): Promise<object> {
+    const job = this.#running;
+    const { previews = 0 } = job?.behaviour ?? {};
+    const shown = job === undefined ? 0 : Math.min(previews, Math.floor(job.looks++ / 2) + 1);
+    const image = job === undefined || shown === 0 ? null : await this.#picture(job.record, 255 - shown);
+    const state = { skipped: false, interrupted: false, job: "scripts_txt2img", job_count: job ? 1 : 0 };
+    const { namesTasks = true } = this.#options;
+    const task = namesTasks ? { current_task: job?.record.fields.force_task_id ?? null } : {};
+    return { progress: 0.5, eta_relative: 1, state, current_image: image, textinfo: null, ...task };
+  }
+
+  async #picturesOf(record: SdapiJobRecord): Promise<readonly string[]> {
+    const { seed = 0, batch_size: count = 1 } = record.fields as { seed?: number; batch_size?: number };
+    const shades = Array.from({ length: count }, (_, index) => (Math.abs(seed) + index) % 256);
+    return await Promise.all(shades.map((shade) => this.#picture(record, shade)));
+  }
+
+  async #picture({ fields }: SdapiJobRecord, shade: number): Promise<string> {
+    const { width = 512, height = 512 } = fields as { width?: number; height?: number };
+    const spec = { format: "png", width, height, isTransparent: false, shade } as const;
+    return (await this.#images.image(spec)).toString("base64");
+  }
 }
 
 const json = { "content-type": "application/json" };

@@ -3,7 +3,13 @@
  * how each request ended.
  */
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -62,7 +68,6 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
   const arrivals = new Set<() => void>();
   const connections = new WeakMap<Socket, number>();
   let connectionCount = 0;
-
   const server = createServer({ keepAliveTimeout: 30_000, noDelay: true }, async (message, response) => {
     await options.beforeBody?.(message.on("error", () => undefined).headers);
     const pieces: Buffer[] = [];
@@ -79,12 +84,7 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
     connectionCount += 1;
     connections.set(socket, connectionCount);
   });
-  const upgraded = new Set<Duplex>();
-  server.on("upgrade", (message, socket) => {
-    upgraded.add(socket.on("error", () => socket.destroy()).on("close", () => upgraded.delete(socket)));
-    if (options.onUpgrade === undefined) socket.destroy();
-    else options.onUpgrade(message, socket);
-  });
+  const upgraded = takeUpgrades(server, options.onUpgrade);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -112,6 +112,17 @@ export async function startStandIn(handler: StandInHandler, options: StandInOpti
       await closed;
     },
   };
+}
+
+/** Connections that have become another protocol: the server no longer counts them as its own. */
+function takeUpgrades(server: Server, onUpgrade: StandInOptions["onUpgrade"]): ReadonlySet<Duplex> {
+  const upgraded = new Set<Duplex>();
+  server.on("upgrade", (message, socket) => {
+    upgraded.add(socket.on("error", () => socket.destroy()).on("close", () => upgraded.delete(socket)));
+    if (onUpgrade === undefined) socket.destroy();
+    else onUpgrade(message, socket);
+  });
+  return upgraded;
 }
 
 function recordOf(

@@ -52,6 +52,7 @@ export interface ComfyuiAnswer {
   readonly path: RegExp;
   readonly status?: number;
   readonly body?: string;
+  /** Waits for one that is as long. */
   readonly cutAfterBytes?: number;
 }
 
@@ -126,9 +127,11 @@ class ComfyuiServer {
     if (!this.lets(request.headers.authorization)) return answer.send(401, {}, "<h1>401</h1>");
     const url = new URL(request.path, "http://localhost");
     const path = `${request.method} ${url.pathname.replace(/^\/api\//, "/")}`;
-    const odd = this.answers.findIndex((each) => each.path.test(path));
-    const [instead] = odd < 0 ? [] : this.answers.splice(odd, 1);
     const { status, body, type } = await this.#answerTo(path, url.searchParams, request);
+    const odd = this.answers.findIndex(
+      (each) => each.path.test(path) && (each.cutAfterBytes ?? -1) < body.length,
+    );
+    const [instead] = odd < 0 ? [] : this.answers.splice(odd, 1);
     const bytes = Buffer.from(instead?.body ?? body);
     answer.start(instead?.status ?? status, { "content-type": type, "content-length": String(bytes.length) });
     if (instead?.cutAfterBytes === undefined) return answer.end(bytes);

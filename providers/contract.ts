@@ -32,7 +32,7 @@ export type ProviderErrorKind =
   | "credentials"
   /** The upstream limits or sheds load (its 429, 503 with retry-after, 529). */
   | "overloaded"
-  /** Our own engine has as much to do as it takes. That is soon over: no reason to leave the endpoint alone. */
+  /** Our own engine, or line before a server, is full. That is soon over: no reason to leave the endpoint alone. */
   | "engine_full"
   /** The upstream was too slow: its own time-out status, or one of our deadlines. */
   | "timeout"

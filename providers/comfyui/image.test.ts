@@ -118,26 +118,29 @@ describe("a graph", () => {
       Object.entries(upstream.prompts[at]?.graph ?? {}).map(([id, { inputs }]) => [id, inputs] as const),
     );
 
-  test("has the words of the call where the endpoint says, and nothing else of what callers pass", async () => {
-    const { upstream, draw } = await serve();
-    const evil = {
-      seed: 1,
-      "3.inputs.steps": 500,
-      workflow: {},
-      inputs: {},
-      cfg: ["4", 0],
-      text: "x",
-      url: "http://a",
-    };
-    const options = { ...evil, negative_prompt: "ugly" };
-    await draw({ ...call, quality: "high", n: 2, seed: -7, options });
-    const graph = structuredClone(settings.workflow) as Record<string, { inputs: object }>;
-    Object.assign(graph["3"]?.inputs ?? {}, { seed: 7, steps: 35 });
-    Object.assign(graph["5"]?.inputs ?? {}, { width: 64, height: 96, batch_size: 2 });
-    Object.assign(graph["6"]?.inputs ?? {}, { text: prompt });
-    Object.assign(graph["7"]?.inputs ?? {}, { text: "ugly" });
-    expect(upstream.prompts[0]?.graph).toEqual(graph);
-  });
+  test.each([[["4", 0]], ["500"]])(
+    "has the words of the call where the endpoint says, and nothing else of what callers pass: %j",
+    async (cfg) => {
+      const { upstream, draw } = await serve();
+      const evil = {
+        seed: 1,
+        "3.inputs.steps": 500,
+        workflow: {},
+        inputs: {},
+        cfg,
+        text: "x",
+        url: "http://a",
+      };
+      const options = { ...evil, negative_prompt: "ugly" };
+      await draw({ ...call, quality: "high", n: 2, seed: -7, options });
+      const graph = structuredClone(settings.workflow) as Record<string, { inputs: object }>;
+      Object.assign(graph["3"]?.inputs ?? {}, { seed: 7, steps: 35 });
+      Object.assign(graph["5"]?.inputs ?? {}, { width: 64, height: 96, batch_size: 2 });
+      Object.assign(graph["6"]?.inputs ?? {}, { text: prompt });
+      Object.assign(graph["7"]?.inputs ?? {}, { text: "ugly" });
+      expect(upstream.prompts[0]?.graph).toEqual(graph);
+    },
+  );
 
   test("has a seed of its own for each call, and is drawn anew where a caller repeats one", async () => {
     const { upstream, draw } = await serve();

@@ -1,7 +1,7 @@
 /**
  * A stand-in for the server that AUTOMATIC1111's web UI is when it runs with --api, over real HTTP; stable-diffusion.cpp's
  * where it is told so. Checked against their sources (modules/api/api.py, modules/extra_networks.py,
- * examples/server/routes_sdapi.cpp); there is no client of this interface on npm that could prove it.
+ * examples/server/routes_sdapi.cpp); test/system/python-webui.test.ts proves it by webuiapi, a client that others wrote.
  *
  * - One job at a time, in a queue of its own; a client that leaves ends none, only an interrupt does, which is answered by
  *   what was drawn so far.

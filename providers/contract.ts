@@ -239,10 +239,9 @@ export interface ImageAdapter {
 
 /** What adapters are given by the process they run in. */
 export interface ProviderDependencies {
-  /** Reaches the host of the base URL and those under the manifest's `keyHosts`, no other: what it sends may hold a key. */
+  /** It and `webSocket` reach the base URL's host and those under `keyHosts`, no other: what is sent may hold a key. */
   readonly http: ProviderHttp;
   readonly fetchResult: FetchResult;
-  /** Reaches where `http` does. A process gives it; left out where nothing listens. */
   readonly webSocket?: OpenWebSocket;
 }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../lib/runtime/log.ts";
 import { catalogFolder } from "../test/support/processes/example-catalog.ts";
-import { speechOf, startCompatibleServer } from "../test/upstreams/compatible.ts";
-import { compatibleServers } from "../test/upstreams/compatible-servers.ts";
+import { speechOf, startCompatibleServer } from "../test/upstreams/compatible/compatible.ts";
+import { compatibleServers } from "../test/upstreams/compatible/compatible-servers.ts";
 import type { StandIn } from "../test/upstreams/stand-in-server.ts";
 import { attempt } from "./adapter.suite.ts";
 import type { SpeechCall } from "./contract.ts";

@@ -23,10 +23,10 @@ import { builtInProviders } from "./manifests.ts";
 import type { OpenWebSocket, ProviderHttp } from "./provider-http.ts";
 import type { Credential } from "./routing/candidate.ts";
 import { watchEngines } from "./routing/upstream-metrics.ts";
-import { readConnections, switchVariable } from "./upstream/connections.ts";
-import { createResultFetches, type ResultFetches } from "./upstream/fetch-result.ts";
-import { onlyTo, webSocketsOnlyTo } from "./upstream/key-hosts.ts";
-import { type Networks, openNetworks } from "./upstream/networks.ts";
+import { readConnections, switchVariable } from "./upstream/network/connections.ts";
+import { createResultFetches, type ResultFetches } from "./upstream/network/fetch-result.ts";
+import { onlyTo, webSocketsOnlyTo } from "./upstream/network/key-hosts.ts";
+import { type Networks, openNetworks } from "./upstream/network/networks.ts";
 
 /** A speech adapter and how it reaches its upstream. */
 export interface ConnectedSpeech {

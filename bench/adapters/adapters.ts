@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
 import type { AttemptContext, Provider } from "../../providers/contract.ts";
-import { createResultFetches } from "../../providers/upstream/fetch-result.ts";
+import { createResultFetches } from "../../providers/upstream/network/fetch-result.ts";
 import { startChild } from "../../test/support/processes/child.ts";
 import { quantileOf } from "../load.ts";
 import { type AdapterKind, adapterKinds, apiKey } from "./kinds.ts";

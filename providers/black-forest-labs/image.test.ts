@@ -16,8 +16,8 @@ import {
   type ImageFailure,
   type ImageProviderSetup,
 } from "../image-provider.suite.ts";
-import { createResultFetches } from "../upstream/fetch-result.ts";
-import { onlyTo } from "../upstream/key-hosts.ts";
+import { createResultFetches } from "../upstream/network/fetch-result.ts";
+import { onlyTo } from "../upstream/network/key-hosts.ts";
 import { createImageAdapter } from "./image.ts";
 import { blackForestLabs } from "./index.ts";
 

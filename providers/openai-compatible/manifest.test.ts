@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
-import { imageOf, speechOf } from "../../test/upstreams/compatible.ts";
+import { imageOf, speechOf } from "../../test/upstreams/compatible/compatible.ts";
 import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
 import { attempt } from "../adapter.suite.ts";
 import type { ImageCall, SpeechCall } from "../contract.ts";

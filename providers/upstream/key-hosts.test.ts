@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { webSocketsOnlyTo } from "./key-hosts.ts";
+import { webSocketsOnlyTo } from "./network/key-hosts.ts";
 
 test("websockets reach the base URL's origin and the hosts named, over TLS, and nothing else", async () => {
   const reached: string[] = [];

@@ -16,7 +16,7 @@ import {
   type ImageFailure,
   type ImageProviderSetup,
 } from "../image-provider.suite.ts";
-import { createResultFetches } from "../upstream/fetch-result.ts";
+import { createResultFetches } from "../upstream/network/fetch-result.ts";
 import { xai } from "./index.ts";
 
 const apiKey = "xai-the-right-one";

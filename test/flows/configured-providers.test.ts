@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type CatalogFolder, catalogFolder, exampleAt } from "../support/processes/example-catalog.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
-import { imageOf, speechOf, startCompatibleServer } from "../upstreams/compatible.ts";
-import { compatibleServers } from "../upstreams/compatible-servers.ts";
+import { imageOf, speechOf, startCompatibleServer } from "../upstreams/compatible/compatible.ts";
+import { compatibleServers } from "../upstreams/compatible/compatible-servers.ts";
 import type { StandIn } from "../upstreams/stand-in-server.ts";
 
 type Example = keyof typeof compatibleServers;

@@ -6,7 +6,7 @@ import { type Child, startChild } from "../support/processes/child.ts";
 import { type CatalogFolder, catalogFolder } from "../support/processes/example-catalog.ts";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
-import { imageOf } from "../upstreams/compatible.ts";
+import { imageOf } from "../upstreams/compatible/compatible.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 
 const usd = (billable: string, unit: string) =>

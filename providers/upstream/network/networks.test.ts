@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError } from "../../lib/runtime/config.ts";
-import { selfSignedCertificate } from "../../test/support/self-signed-certificate.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
-import type { ProviderManifest } from "../contract.ts";
-import type { ProviderNetwork } from "../provider-http.ts";
+import { ConfigError } from "../../../lib/runtime/config.ts";
+import { selfSignedCertificate } from "../../../test/support/self-signed-certificate.ts";
+import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in-server.ts";
+import type { ProviderManifest } from "../../contract.ts";
+import type { ProviderNetwork } from "../../provider-http.ts";
 import { createResultFetches } from "./fetch-result.ts";
 import { openNetworks } from "./networks.ts";
 

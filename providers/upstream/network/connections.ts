@@ -1,5 +1,11 @@
-import { ConfigError, type ConfigSpec, httpUrlVar, listVar, readConfig } from "../../lib/runtime/config.ts";
-import type { ProviderManifest } from "../contract.ts";
+import {
+  ConfigError,
+  type ConfigSpec,
+  httpUrlVar,
+  listVar,
+  readConfig,
+} from "../../../lib/runtime/config.ts";
+import type { ProviderManifest } from "../../contract.ts";
 
 /** How the operator has set up a provider. */
 export interface OperatorConnection {

@@ -1,5 +1,5 @@
-import { OutboundHttpError } from "../../lib/http/outbound-error.ts";
-import type { OpenWebSocket, ProviderHttp } from "../provider-http.ts";
+import { OutboundHttpError } from "../../../lib/http/outbound-error.ts";
+import type { OpenWebSocket, ProviderHttp } from "../../provider-http.ts";
 
 /**
  * A way out to one provider alone, since what goes this way may hold its key: to the origin of the base URL, and over TLS

@@ -9,10 +9,10 @@ import {
   createGuardedFetch,
   GuardedFetchError,
   type GuardedFetchErrorKind,
-} from "../../lib/http/guarded-fetch.ts";
-import type { AddressGuard } from "../../lib/http/url-guard.ts";
-import { ProviderError, type ProviderErrorKind } from "../contract.ts";
-import type { FetchResult } from "../provider-http.ts";
+} from "../../../lib/http/guarded-fetch.ts";
+import type { AddressGuard } from "../../../lib/http/url-guard.ts";
+import { ProviderError, type ProviderErrorKind } from "../../contract.ts";
+import type { FetchResult } from "../../provider-http.ts";
 
 /** Makes fetches of results; a process needs one. */
 export interface ResultFetches {

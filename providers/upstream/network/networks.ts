@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { getCACertificates } from "node:tls";
-import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import { createAddressGuard } from "../../lib/http/url-guard.ts";
-import { ConfigError } from "../../lib/runtime/config.ts";
-import type { ProviderManifest } from "../contract.ts";
-import type { ProviderNetwork } from "../provider-http.ts";
+import { createOutboundHttp, type OutboundHttp } from "../../../lib/http/outbound-fetch.ts";
+import { createAddressGuard } from "../../../lib/http/url-guard.ts";
+import { ConfigError } from "../../../lib/runtime/config.ts";
+import type { ProviderManifest } from "../../contract.ts";
+import type { ProviderNetwork } from "../../provider-http.ts";
 
 /** The way out of one provider alone. */
 interface OwnNetwork {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../../lib/runtime/config.ts";
-import type { ProviderManifest } from "../contract.ts";
+import { ConfigError } from "../../../lib/runtime/config.ts";
+import type { ProviderManifest } from "../../contract.ts";
 import { keyVariable, readConnections, switchVariable } from "./connections.ts";
 
 const manifest = (slug: string, part: Partial<ProviderManifest> = {}): ProviderManifest => ({

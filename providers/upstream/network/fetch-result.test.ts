@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAddressGuard } from "../../lib/http/url-guard.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
-import { ProviderError } from "../contract.ts";
+import { createAddressGuard } from "../../../lib/http/url-guard.ts";
+import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in-server.ts";
+import { ProviderError } from "../../contract.ts";
 import { createResultFetches } from "./fetch-result.ts";
 import { onlyTo } from "./key-hosts.ts";
 

@@ -1,6 +1,6 @@
 /** One request to an upstream. Header names in lower case. */
 export interface ProviderHttpRequest {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Leave out for a request without a body. Pieces go out one after another, uncopied, with their length stated. */

@@ -5,7 +5,6 @@
  *
  * - The address to ask is on any of the vendor's hosts and gets the key; the image's gets none.
  * - Nothing cancels a task: who leaves ends the questions.
- * - A question that fails in passing is asked again, a few times: the task goes on meanwhile.
  * - Its cost stands in the answer to the submission, and may stand in the last one, which holds then.
  */
 import {
@@ -15,7 +14,6 @@ import {
   type ImageOutput,
   type ProviderDependencies,
   ProviderError,
-  type ProviderErrorKind,
 } from "../contract.ts";
 import type { ProviderHttpRequest } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
@@ -36,12 +34,10 @@ const usualPace: PollPace = { firstMs: 500, mostMs: 2_000 };
 const answerTimeoutMs = 30_000;
 const maxAnswerBytes = 1024 * 1024;
 const maxImageBytes = 64 * 1024 * 1024;
-const mostFailuresInARow = 3;
 const creditsPerUsd = 100;
 /** More than any model takes: all that a task could start from by a passthrough option. */
 const mostInputImages = 10;
 
-const passing: ReadonlySet<ProviderErrorKind> = new Set(["overloaded", "network", "upstream", "timeout"]);
 const meanings: ErrorMeanings = new Map([["task not found", "upstream"]]);
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -70,7 +66,6 @@ class Task {
   readonly #options: TaskOptions;
   readonly #call: ImageCall;
   readonly #context: AttemptContext;
-  #failures = 0;
 
   constructor(options: TaskOptions, call: ImageCall, context: AttemptContext) {
     this.#options = options;
@@ -95,28 +90,12 @@ class Task {
   async *draw(pollingUrl: string): AsyncGenerator<ImageOutput, void> {
     const { signal } = this.#context;
     const { fetchResult, pace = usualPace } = this.#options;
-    const url = await poll(() => this.#ask(pollingUrl), signal, pace);
+    const ask = () => this.#request({ method: "GET", url: pollingUrl });
+    const url = await poll(ask, (answer) => this.#resultOf(answer), signal, pace);
     yield imageOutput(await fetchResult({ url, signal, maxBytes: maxImageBytes }));
   }
 
   /** The image's address, or undefined while there is none. */
-  async #ask(url: string): Promise<string | undefined> {
-    let answer: Answer;
-    try {
-      answer = await this.#request({ method: "GET", url });
-    } catch (error) {
-      this.#failures += 1;
-      const { signal } = this.#context;
-      const mayPass = error instanceof ProviderError && passing.has(error.kind) && !signal.aborted;
-      // A task that is gone does not come back.
-      const isGone = error instanceof ProviderError && error.status === 404;
-      if (mayPass && !isGone && this.#failures < mostFailuresInARow) return undefined;
-      throw error;
-    }
-    this.#failures = 0;
-    return this.#resultOf(answer);
-  }
-
   #resultOf({ status, state, cost, result }: Answer): string | undefined {
     const at = status ?? state;
     if (typeof at !== "string") throw unexpected("The upstream's answer names no state of the task.");

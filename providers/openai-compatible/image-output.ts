@@ -10,12 +10,11 @@
  */
 import { isDataUrl, parseImageDataUrl } from "../../lib/http/data-url.ts";
 import { drainBody } from "../../lib/http/read-body.ts";
-import { type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decode.ts";
 import { type ImageOutput, ProviderError, type UpstreamReport } from "../contract.ts";
 import type { ProviderHttpResponse } from "../provider-http.ts";
+import { imageJsonEvents } from "../upstream/events.ts";
 import { errorFromEvent, errorFromTransport, isRecord, type Secrets } from "../upstream/failure.ts";
 import { imageOutput, noImage, readImageJson } from "../upstream/image-answer.ts";
-import { parseImageJson } from "../upstream/image-json.ts";
 import { refuse } from "../upstream/send.ts";
 import { imageUsageOf } from "./reported-usage.ts";
 
@@ -81,7 +80,7 @@ async function* imagesFromEvents(
   response: ProviderHttpResponse,
   expected: ExpectedImages,
 ): AsyncGenerator<ImageOutput, void> {
-  const events = splitServerSentEvents(response.body, maxEventBytes, parseEvent);
+  const events = imageJsonEvents(response.body, maxEventBytes);
   let previews = 0;
   let images = 0;
   try {
@@ -115,15 +114,6 @@ async function* imagesFromEvents(
   if (images === 0) {
     throw new ProviderError("network", "The upstream's stream ended before its last event.");
   }
-}
-
-/** The event's object, its type in it; empty for the bare word that look-alikes close with. */
-function parseEvent({ type, data }: SplitEvent): Fields {
-  const length = data.reduce((sum, piece) => sum + piece.length, 0);
-  if (length < 16 && Buffer.concat(data).toString("latin1").trim() === "[DONE]") return {};
-  const event = parseImageJson(data);
-  if (isRecord(event)) return { type, ...event };
-  throw new ProviderError("bad_answer", "The upstream sent an event that is not a JSON object.");
 }
 
 async function toImage({ b64_json, url }: Fields, { fetch }: ExpectedImages): Promise<Image> {

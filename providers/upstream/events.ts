@@ -1,5 +1,7 @@
-import { decodeServerSentEvents } from "../../lib/http/sse-decode.ts";
+import { decodeServerSentEvents, type SplitEvent, splitServerSentEvents } from "../../lib/http/sse-decode.ts";
 import { ProviderError } from "../contract.ts";
+import { isRecord } from "./failure.ts";
+import { parseImageJson } from "./image-json.ts";
 import { parseJsonObject } from "./send.ts";
 
 /** Longest event or line, characters. */
@@ -17,6 +19,23 @@ export async function* jsonEvents(
     if (data.trim() !== "[DONE]") yield { type, ...parseJsonObject(data) };
     else if (doneAs !== undefined) yield doneAs;
   }
+}
+
+/** The same where images are in the events: their bytes stand in place of the base64 under `b64_json`. */
+export function imageJsonEvents(
+  body: AsyncIterable<Uint8Array>,
+  maxEventBytes: number,
+): AsyncGenerator<Readonly<Record<string, unknown>>, undefined> {
+  return splitServerSentEvents(body, maxEventBytes, parseImageEvent);
+}
+
+/** The event's object, its type in it; empty for the bare word. */
+function parseImageEvent({ type, data }: SplitEvent): Readonly<Record<string, unknown>> {
+  const length = data.reduce((sum, piece) => sum + piece.length, 0);
+  if (length < 16 && Buffer.concat(data).toString("latin1").trim() === "[DONE]") return {};
+  const event = parseImageJson(data);
+  if (isRecord(event)) return { type, ...event };
+  throw new ProviderError("bad_answer", "The upstream sent an event that is not a JSON object.");
 }
 
 /** The objects of a stream with one on each line, as they come. Throws ProviderError for a line that is none. */

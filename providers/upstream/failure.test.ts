@@ -75,6 +75,8 @@ describe("an answer with an error", () => {
       { message: { detail: [{ loc: ["body", "speed"], msg: "No." }] }, type: "t" },
       't: ["body","speed"] No.',
     ],
+    ["a fault with its type", { detail: [{ loc: ["body"], msg: "No.", type: "odd" }] }, 'odd: ["body"] No.'],
+    ["a text under detail with its type", { detail: "No.", error_type: "odd" }, "odd: No."],
     ["a page", "<html>No.</html>", "<html>No.</html>"],
     ["a list", [1], "[1]"],
   ])("logs what the upstream said: %s", async ([, body, cause]) => {

@@ -147,7 +147,17 @@ function parseErrorBody(body: string): ErrorDetails {
   return { names: [], text: body };
 }
 
-const nameFields = ["code", "error_code", "err_code", "reason", "status", "type", "category", "name"];
+const nameFields = [
+  "code",
+  "error_code",
+  "err_code",
+  "error_type",
+  "reason",
+  "status",
+  "type",
+  "category",
+  "name",
+];
 const textFields = ["message", "err_msg", "msg", "title", "detail", "errors", "error"];
 /** A bare `error` that is no sentence is the class of what was raised. */
 const className = /^\w{1,100}$/;
@@ -167,9 +177,12 @@ function errorDetails(body: Readonly<Record<string, unknown>>): ErrorDetails {
       : [said, ...stringsOf(error, ["details"])].join(": ");
   // Google's reasons lie a level deeper, and say more than its status.
   const reasons = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
+  const deeper = [
+    ...reasons.flatMap((each) => stringsOf(each, ["reason"])),
+    ...faults.flatMap((each) => stringsOf(each, ["type"])),
+  ];
   const classes = stringsOf(body, ["error"]).filter((name) => className.test(name));
-  const inner = reasons.flatMap((each) => stringsOf(each, ["reason"]));
-  return { names: [...inner, ...stringsOf(error, nameFields), ...classes], text };
+  return { names: [...deeper, ...stringsOf(error, nameFields), ...classes], text };
 }
 
 function stringsOf(object: Readonly<Record<string, unknown>>, fields: readonly string[]): readonly string[] {

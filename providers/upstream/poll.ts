@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { OutboundHttpError } from "../../lib/http/outbound-error.ts";
+import { ProviderError, type ProviderErrorKind } from "../contract.ts";
 import { errorFromTransport } from "./failure.ts";
 
 /** How often to ask. */
@@ -11,21 +12,40 @@ export interface PollPace {
 }
 
 const growth = 1.5;
+const mostFailuresInARow = 3;
+const passing: ReadonlySet<ProviderErrorKind> = new Set(["overloaded", "network", "upstream", "timeout"]);
 
 /**
- * Asks again and again until there is an answer, with pauses that grow. The signal, which is also the request's deadline,
- * ends it at once. Throws what `ask` throws, and ProviderError.
+ * Asks again and again until an answer holds a result, with pauses that grow. The signal, which is also the request's
+ * deadline, ends it at once. A question that fails in passing is asked again, twice in a row at most: what is asked after
+ * goes on meanwhile. Throws what `ask` and `resultOf` throw, and ProviderError.
  */
-export async function poll<T>(
-  ask: () => Promise<T | undefined>,
+export async function poll<A, T>(
+  ask: () => Promise<A>,
+  resultOf: (answer: A) => T | undefined,
   signal: AbortSignal,
   { firstMs, mostMs }: PollPace,
 ): Promise<T> {
+  let failures = 0;
   for (let pauseMs = firstMs; ; pauseMs = Math.min(mostMs, pauseMs * growth)) {
     await pause(pauseMs, undefined, { signal }).catch(() => {
       throw errorFromTransport(new OutboundHttpError("aborted", signal.reason), signal);
     });
-    const answer = await ask();
-    if (answer !== undefined) return answer;
+    let answer: A;
+    try {
+      answer = await ask();
+    } catch (error) {
+      failures += 1;
+      if (signal.aborted || failures === mostFailuresInARow || !mayPass(error)) throw error;
+      continue;
+    }
+    failures = 0;
+    const result = resultOf(answer);
+    if (result !== undefined) return result;
   }
+}
+
+/** What is gone does not come back. */
+function mayPass(error: unknown): boolean {
+  return error instanceof ProviderError && passing.has(error.kind) && error.status !== 404;
 }

@@ -19,11 +19,12 @@ export interface Failures {
   readonly nowMs?: (() => number) | undefined;
 }
 
-/** Sends one request; resolves with the headers of an answer of status 200. Throws ProviderError. */
+/** Sends one request; resolves with the headers of an answer of status 200 or another one named. Throws ProviderError. */
 export async function send(
   http: ProviderHttp,
   request: ProviderHttpRequest,
   { secrets, meanings, phrases, nowMs = Date.now }: Failures,
+  successes: readonly number[] = [],
 ): Promise<ProviderHttpResponse> {
   let response: ProviderHttpResponse;
   try {
@@ -31,7 +32,7 @@ export async function send(
   } catch (error) {
     throw errorFromTransport(error, request.signal);
   }
-  if (response.status === 200) return response;
+  if (response.status === 200 || successes.includes(response.status)) return response;
   throw await errorFromAnswer(response, nowMs(), secrets, meanings, phrases);
 }
 

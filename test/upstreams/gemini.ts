@@ -6,6 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { createImageSource } from "./image-source.ts";
+import { LimitedBody } from "./limited-body.ts";
 import {
   type ReceivedRequest,
   type StandIn,
@@ -128,7 +129,7 @@ async function sendAudio(answer: StandInAnswer, behaviour: GeminiBehaviour): Pro
   } = behaviour;
   const { blockReason, usage = usualUsage, finishReason = "STOP" } = behaviour;
   answer.start(200, { "content-type": "text/event-stream", "transfer-encoding": "chunked" });
-  const body = new Limited(answer, behaviour.cutAfterBytes);
+  const body = new LimitedBody(answer, behaviour.cutAfterBytes);
   const event = (content: object) =>
     body.write(`data: ${JSON.stringify({ ...content, modelVersion: "v" })}\r\n\r\n`);
   if (blockReason !== undefined) await event({ promptFeedback: { blockReason } });
@@ -191,31 +192,7 @@ async function sendImage(answer: StandInAnswer, behaviour: GeminiBehaviour): Pro
   const candidates = [{ content: { parts, role: "model" }, finishReason, index: 0 }];
   const content = blockReason === undefined ? { candidates } : { promptFeedback: { blockReason } };
   answer.start(200, { "content-type": "application/json; charset=UTF-8", "transfer-encoding": "chunked" });
-  const body = new Limited(answer, behaviour.cutAfterBytes);
+  const body = new LimitedBody(answer, behaviour.cutAfterBytes);
   await body.write(JSON.stringify({ ...content, ...(usage !== null && { usageMetadata: usage }) }, null, 2));
   await body.end();
-}
-
-/** A body that breaks off where it is told to. */
-class Limited {
-  readonly #answer: StandInAnswer;
-  #left: number;
-
-  constructor(answer: StandInAnswer, cutAfterBytes = Number.POSITIVE_INFINITY) {
-    this.#answer = answer;
-    this.#left = cutAfterBytes;
-  }
-
-  async write(text: string): Promise<void> {
-    if (this.#answer.isClosed) return;
-    const bytes = Buffer.from(text).subarray(0, this.#left);
-    this.#left -= bytes.length;
-    await this.#answer.write(bytes);
-    if (this.#left === 0) await this.#answer.cut();
-  }
-
-  async end(): Promise<void> {
-    if (this.#left !== Number.POSITIVE_INFINITY && !this.#answer.isClosed) await this.#answer.cut();
-    if (!this.#answer.isClosed) this.#answer.end();
-  }
 }

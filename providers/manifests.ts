@@ -1,9 +1,11 @@
 import { blackForestLabs } from "./black-forest-labs/index.ts";
+import { byteplus } from "./byteplus/index.ts";
 import { cartesia } from "./cartesia/index.ts";
 import { comfyui } from "./comfyui/index.ts";
 import type { ProviderManifest } from "./contract.ts";
 import { deepgram } from "./deepgram/index.ts";
 import { elevenlabs } from "./elevenlabs/index.ts";
+import { fal } from "./fal/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { lmnt } from "./lmnt/index.ts";
 import { local } from "./local/index.ts";
@@ -30,4 +32,6 @@ export const builtInProviders: readonly ProviderManifest[] = [
   minimax,
   sdapi,
   comfyui,
+  byteplus,
+  fal,
 ];

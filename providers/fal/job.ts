@@ -2,8 +2,8 @@
  * A job of fal's queue (fal.ai/docs, "Asynchronous inference", "Model errors", "Request errors"): submitted, asked after until
  * it is completed, and its result read from where the submission's answer says.
  *
- * 1. The submission is not broken off: it takes a moment, and a job whose answer nobody reads can't be cancelled. Who leaves
- *    meanwhile leaves at once; the job is cancelled as soon as it has an address.
+ * 1. A submission that is out is not broken off: it takes a moment, and a job whose address nobody reads can't be cancelled.
+ *    Who leaves meanwhile leaves at once; the job is cancelled as soon as it has an address.
  * 2. Until it is completed, whatever ends it here (the signal, the consumer, a failure) cancels it there, once.
  * 3. The vendor's own retries are off: the router knows other endpoints.
  * 4. What a job makes lies at public addresses: it is to be deleted there after an hour.
@@ -64,11 +64,23 @@ export async function submitJob(
   request: JobRequest,
   context: AttemptContext,
 ): Promise<Job> {
-  const { signal } = context;
+  const { signal, onSent } = context;
   if (signal.aborted) throw left(signal);
-  const submitted = submit(options, request, context);
+  const unsent = new AbortController();
+  let isOut = false;
+  const submitted = submit(options, request, {
+    ...context,
+    signal: AbortSignal.any([unsent.signal, AbortSignal.timeout(answerTimeoutMs)]),
+    onSent: () => {
+      isOut = true;
+      onSent();
+    },
+  }).then((submission) => new Job(submission, signal));
   const { promise: leaving, reject: leave } = Promise.withResolvers<never>();
-  const onAbort = () => leave(left(signal));
+  const onAbort = () => {
+    leave(left(signal));
+    if (!isOut) unsent.abort();
+  };
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     return await Promise.race([submitted, leaving]);
@@ -87,26 +99,27 @@ function left(signal: AbortSignal): ProviderError {
   return errorFromTransport(new OutboundHttpError("aborted", signal.reason), signal);
 }
 
+/** What a queue answered a submission, and how often to ask after it. */
+interface Submission {
+  readonly queue: Queue;
+  readonly answer: Answer;
+  readonly pace: PollPace;
+}
+
 async function submit(
   { http, pace = usualPace }: JobOptions,
   { app, input, text }: JobRequest,
-  context: AttemptContext,
-): Promise<Job> {
-  const { connection, onSent } = context;
+  { connection, signal, onSent }: AttemptContext,
+): Promise<Submission> {
   const queue = new Queue(http, connection.apiKey, { secrets: [connection.apiKey, text], meanings });
-  const submission = {
-    method: "POST" as const,
-    url: `${connection.baseUrl}/${app}`,
-    body: JSON.stringify(input),
-    onSent,
-    signal: AbortSignal.timeout(answerTimeoutMs),
-  };
+  const url = `${connection.baseUrl}/${app}`;
+  const submission = { method: "POST" as const, url, body: JSON.stringify(input), signal, onSent };
   const answer = await queue.request(submission, {
     "content-type": "application/json",
     "x-fal-no-retry": "1",
     "x-fal-object-lifecycle-preference": JSON.stringify(resultLifetime),
   });
-  return new Job(queue, answer, context.signal, pace);
+  return { queue, answer, pace };
 }
 
 /** A job that the queue has. */
@@ -121,7 +134,8 @@ export class Job {
   /** Nothing is left to cancel. */
   #isOver = false;
 
-  constructor(queue: Queue, answer: Answer, attempt: AbortSignal, pace: PollPace) {
+  /** Throws ProviderError where the answer lacks an address. */
+  constructor({ queue, answer, pace }: Submission, attempt: AbortSignal) {
     this.#queue = queue;
     this.#pace = pace;
     this.#attempt = attempt;

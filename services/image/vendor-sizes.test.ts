@@ -7,9 +7,11 @@ import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/lo
 import { builtInProviders } from "../../providers/manifests.ts";
 import { imageRequest } from "../../test/fakes/image-scene.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
+import { startSeedreamUpstream } from "../../test/upstreams/byteplus.ts";
 import { startRecraftUpstream } from "../../test/upstreams/recraft.ts";
 import { startGrokUpstream } from "../../test/upstreams/xai.ts";
 import { planCall } from "./plan.ts";
+import { resolveSize } from "./size.ts";
 
 let http: OutboundHttp;
 beforeAll(() => {
@@ -68,6 +70,27 @@ test("a vendor takes each size that its catalogue lists, and makes the format th
       // Only what the vendor takes comes so far.
       upstream.next({ refusal: { status: 418, body: "" } });
       await expect(draw(upstream.baseUrl, endpoint, pixels)).rejects.toMatchObject({ status: 418 });
+    }
+  }
+  await upstream.close();
+});
+
+test("a vendor takes every ratio of every tier that its catalogue names", async () => {
+  const upstream = await startSeedreamUpstream();
+  const baseUrl = `${upstream.baseUrl}/api/v3`;
+  const endpoints = await endpointsOf("byteplus");
+  expect(endpoints).not.toEqual([]);
+  for (const endpoint of endpoints) {
+    const { sizes } = endpoint.image;
+    if (sizes.kind !== "grid") throw new Error("a grid is expected");
+    for (const resolution of sizes.resolutions) {
+      for (const aspectRatio of sizes.aspectRatios) {
+        const pixels = resolveSize(endpoint.image, { aspectRatio, resolution, pixels: undefined });
+        // Only what the vendor takes comes so far.
+        upstream.next({ error: { status: 418, body: {} } });
+        const drawing = draw(baseUrl, endpoint, pixels);
+        await expect(drawing, `${aspectRatio} in ${resolution}`).rejects.toMatchObject({ status: 418 });
+      }
     }
   }
   await upstream.close();

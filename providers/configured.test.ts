@@ -3,7 +3,7 @@ import { silentLog } from "../lib/runtime/log.ts";
 import { catalogFolder } from "../test/support/processes/example-catalog.ts";
 import { speechOf, startCompatibleServer } from "../test/upstreams/compatible/compatible.ts";
 import { compatibleServers } from "../test/upstreams/compatible/compatible-servers.ts";
-import type { StandIn } from "../test/upstreams/stand-in-server.ts";
+import type { StandIn } from "../test/upstreams/stand-in/stand-in-server.ts";
 import { attempt } from "./adapter.suite.ts";
 import type { SpeechCall } from "./contract.ts";
 import { type OpenProviders, openProviders } from "./registry.ts";

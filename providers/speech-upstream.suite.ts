@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createOutboundHttp } from "../lib/http/outbound-fetch.ts";
 import { noResults } from "../test/fakes/no-results.ts";
 import type { AudioBehaviour, SpeechBehaviour } from "../test/upstreams/openai/openai-behaviour.ts";
-import type { SpeechUpstream, SpeechUpstreamOptions } from "../test/upstreams/raw-speech.ts";
+import type { SpeechUpstream, SpeechUpstreamOptions } from "../test/upstreams/stand-in/raw-speech.ts";
 import { attempt } from "./adapter.suite.ts";
 import {
   type AudioFormat,

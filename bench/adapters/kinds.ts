@@ -10,9 +10,9 @@ import { startCartesiaUpstream } from "../../test/upstreams/cartesia.ts";
 import { startDeepgramUpstream } from "../../test/upstreams/deepgram.ts";
 import { startElevenLabsUpstream } from "../../test/upstreams/elevenlabs.ts";
 import { startGemini } from "../../test/upstreams/gemini.ts";
-import { createImageSource } from "../../test/upstreams/image-source.ts";
 import { startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
-import type { StandIn } from "../../test/upstreams/stand-in-server.ts";
+import { createImageSource } from "../../test/upstreams/stand-in/image-source.ts";
+import type { StandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 
 /** The key that every stand-in knows. */
 export const apiKey = "test-key";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
-import { acceptWebSocket, type StandInWebSocket } from "../../test/upstreams/stand-in-web-socket.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
+import { acceptWebSocket, type StandInWebSocket } from "../../test/upstreams/stand-in/stand-in-web-socket.ts";
 import { OutboundHttpError } from "./outbound-error.ts";
 import { openWebSocket } from "./outbound-web-socket.ts";
 

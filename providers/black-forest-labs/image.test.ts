@@ -7,8 +7,8 @@ import {
   startFluxUpstream,
   type TaskBehaviour,
 } from "../../test/upstreams/black-forest-labs.ts";
-import { createImageSource } from "../../test/upstreams/image-source.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import { createImageSource } from "../../test/upstreams/stand-in/image-source.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { attempt, untilIdle } from "../adapter.suite.ts";
 import { type ImageAdapter, type ImageCall, ProviderError, type ProviderErrorKind } from "../contract.ts";
 import {

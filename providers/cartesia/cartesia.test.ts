@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import { cartesiaError, startCartesiaUpstream } from "../../test/upstreams/cartesia.ts";
+import { createAudioSource, firstBytes } from "../../test/upstreams/stand-in/audio-source.ts";
 import { attempt } from "../adapter.suite.ts";
 import { createSpeechSetup, describeRawSpeech, type VendorError } from "../speech-upstream.suite.ts";
 import { cartesia } from "./index.ts";

@@ -12,7 +12,7 @@ import {
   type ComfyuiUpstreamOptions,
   startComfyuiUpstream,
 } from "../../test/upstreams/comfyui.ts";
-import { createImageSource } from "../../test/upstreams/image-source.ts";
+import { createImageSource } from "../../test/upstreams/stand-in/image-source.ts";
 import type { ProviderErrorKind } from "../contract.ts";
 import {
   describeImageProvider,

@@ -8,7 +8,7 @@ import {
   type PlainAnswer,
   startFalUpstream,
 } from "../../test/upstreams/fal.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { attempt, untilIdle } from "../adapter.suite.ts";
 import { type ImageCall, type ImageOutput, ProviderError, type ProviderErrorKind } from "../contract.ts";
 import {
@@ -16,8 +16,8 @@ import {
   type ImageFailure,
   type ImageProviderSetup,
 } from "../image-provider.suite.ts";
-import { createResultFetches } from "../upstream/fetch-result.ts";
-import { onlyTo } from "../upstream/key-hosts.ts";
+import { createResultFetches } from "../upstream/network/fetch-result.ts";
+import { onlyTo } from "../upstream/network/key-hosts.ts";
 import { createImageAdapter } from "./image.ts";
 import { fal } from "./index.ts";
 

@@ -11,7 +11,7 @@ import {
 import { attempt, untilIdle } from "../adapter.suite.ts";
 import { ProviderError, type ProviderErrorKind, type SpeechCall } from "../contract.ts";
 import { describeSpeechProvider, type SpeechFailure, type SpeechProviderSetup } from "../provider.suite.ts";
-import { createResultFetches } from "../upstream/fetch-result.ts";
+import { createResultFetches } from "../upstream/network/fetch-result.ts";
 import { createSpeechAdapter } from "./speech.ts";
 
 const apiKey = "the-id:the-right-secret";

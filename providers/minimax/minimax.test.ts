@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import {
   minimaxAudio,
   minimaxEnd,
@@ -8,6 +7,7 @@ import {
 } from "../../test/upstreams/minimax.ts";
 import type { AudioBehaviour, SpeechBehaviour } from "../../test/upstreams/openai/openai-behaviour.ts";
 import { eventOf } from "../../test/upstreams/openai/openai-speech.ts";
+import { createAudioSource, firstBytes } from "../../test/upstreams/stand-in/audio-source.ts";
 import { attempt } from "../adapter.suite.ts";
 import type { ProviderErrorKind, SpeechCall } from "../contract.ts";
 import { describeSpeechProvider, type SpeechFailure } from "../provider.suite.ts";

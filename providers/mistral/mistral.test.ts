@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import { mistralError, mistralFault, startMistralUpstream } from "../../test/upstreams/mistral.ts";
 import type { AudioBehaviour } from "../../test/upstreams/openai/openai-behaviour.ts";
+import { createAudioSource, firstBytes } from "../../test/upstreams/stand-in/audio-source.ts";
 import { attempt } from "../adapter.suite.ts";
 import type { ProviderErrorKind, SpeechCall } from "../contract.ts";
 import { describeSpeechProvider, type SpeechFailure } from "../provider.suite.ts";

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
 import { imageOf, streamedWav } from "../../test/upstreams/compatible/compatible.ts";
-import { type StandIn, type StandInAnswer, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import {
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { attempt } from "../adapter.suite.ts";
 import { type ImageCall, ProviderError, type ProviderErrorKind, type SpeechCall } from "../contract.ts";
 import { createResultFetches } from "../upstream/network/fetch-result.ts";

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import { createImageSource } from "../../test/upstreams/image-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
 import { shadeOf } from "../../test/upstreams/openai/openai-image.ts";
 import type { DrawBehaviour, ImageBehaviour } from "../../test/upstreams/openai/openai-image-behaviour.ts";
 import { readForm } from "../../test/upstreams/openai/openai-image-request.ts";
+import { createImageSource } from "../../test/upstreams/stand-in/image-source.ts";
 import {
   type ImageAdapter,
   type ImageAnswer,

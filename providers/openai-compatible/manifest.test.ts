@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { noResults } from "../../test/fakes/no-results.ts";
 import { imageOf, speechOf } from "../../test/upstreams/compatible/compatible.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { attempt } from "../adapter.suite.ts";
 import type { ImageCall, SpeechCall } from "../contract.ts";
 import { type CompatibleProvider, createCompatibleManifest } from "./manifest.ts";

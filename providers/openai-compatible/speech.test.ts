@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../test/upstreams/openai/openai.ts";
 import type { AudioBehaviour } from "../../test/upstreams/openai/openai-behaviour.ts";
+import { createAudioSource, firstBytes } from "../../test/upstreams/stand-in/audio-source.ts";
 import { ProviderError, type SpeechAdapter, type SpeechAnswer, type SpeechCall } from "../contract.ts";
 import { createSpeechAdapter } from "./speech.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOutboundHttp } from "../../lib/http/outbound-fetch.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { createVoiceList } from "./voices.ts";
 
 let upstream: StandIn;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createOutboundHttp, type OutboundHttp } from "../../lib/http/outbound-fetch.ts";
 import { createAddressGuard } from "../../lib/http/url-guard.ts";
-import { createImageSource } from "../../test/upstreams/image-source.ts";
+import { createImageSource } from "../../test/upstreams/stand-in/image-source.ts";
 import {
   type GrokBehaviour,
   type GrokImages,

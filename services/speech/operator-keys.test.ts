@@ -7,7 +7,7 @@ import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { noResultFetches } from "../../test/fakes/no-results.ts";
 import { speechDependencies, speechRequest } from "../../test/fakes/speech-scene.ts";
 import { createSpeechAnswers, errorOf, sendError } from "../../test/upstreams/openai/openai-speech.ts";
-import { type StandIn, startStandIn } from "../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../test/upstreams/stand-in/stand-in-server.ts";
 import { synthesize } from "./synthesize.ts";
 
 const body = { model: "voice-1", input: "Hello.", voice: "anna", response_format: "pcm" } as const;

@@ -19,7 +19,7 @@ import {
   withVendor,
 } from "../../test/support/services/vendor-scene.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createAudioSource, firstBytes } from "../../test/upstreams/audio-source.ts";
+import { createAudioSource, firstBytes } from "../../test/upstreams/stand-in/audio-source.ts";
 import { createSpeechService } from "./speech-service.ts";
 
 const longMs = 60_000;

@@ -4,8 +4,8 @@ import { generateApiKey } from "../../lib/identity/api-key.ts";
 import { mp3Frames } from "../support/mp3-frames.ts";
 import { openSharedStandalone, type SharedStandalone } from "../support/processes/shared-standalone.ts";
 import { bytesOf } from "../support/processes/standalone.ts";
-import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import type { OpenAiUpstream } from "../upstreams/openai/openai.ts";
+import { createAudioSource, firstBytes } from "../upstreams/stand-in/audio-source.ts";
 import { openAiFailure } from "./openai-failure.ts";
 
 const local = { model: "local/flite", voice: "slt", input: "Hello." } as const;

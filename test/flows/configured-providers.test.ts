@@ -3,7 +3,7 @@ import { type CatalogFolder, catalogFolder, exampleAt } from "../support/process
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { imageOf, speechOf, startCompatibleServer } from "../upstreams/compatible/compatible.ts";
 import { compatibleServers } from "../upstreams/compatible/compatible-servers.ts";
-import type { StandIn } from "../upstreams/stand-in-server.ts";
+import type { StandIn } from "../upstreams/stand-in/stand-in-server.ts";
 
 type Example = keyof typeof compatibleServers;
 

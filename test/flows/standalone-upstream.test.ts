@@ -7,9 +7,9 @@ import {
   startTestStandalone,
   type TestStandalone,
 } from "../support/processes/standalone.ts";
-import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 import type { SpeechBehaviour } from "../upstreams/openai/openai-behaviour.ts";
+import { createAudioSource, firstBytes } from "../upstreams/stand-in/audio-source.ts";
 
 /** What no answer and no log line may show: the upstream's words, and the caller's. */
 const upstreamWords = "marmalade at https://internal.example.test";

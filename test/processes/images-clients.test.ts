@@ -13,7 +13,7 @@ import {
 } from "../support/processes/image-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { ImageBehaviour } from "../upstreams/openai/openai-image-behaviour.ts";
-import type { ReceivedRequest } from "../upstreams/stand-in-server.ts";
+import type { ReceivedRequest } from "../upstreams/stand-in/stand-in-server.ts";
 
 const mib = 1 << 20;
 

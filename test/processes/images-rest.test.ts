@@ -27,7 +27,7 @@ import {
 import { errorOf } from "../support/services/gateway-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { shadeOf } from "../upstreams/openai/openai-image.ts";
-import { type StandIn, startStandIn } from "../upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../upstreams/stand-in/stand-in-server.ts";
 
 const maxBodyBytes = 1 << 20;
 /** Usage may take its way through Kafka. */

@@ -6,7 +6,7 @@ import { type Child, startChild } from "../support/processes/child.ts";
 import type { ProcessStack } from "../support/processes/process-stack.ts";
 import { type FlowStack, flowModel, startFlowStack } from "../support/processes/speech-flow.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { createAudioSource } from "../upstreams/audio-source.ts";
+import { createAudioSource } from "../upstreams/stand-in/audio-source.ts";
 
 const mib = 1 << 20;
 const readers = 50;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SpeechFlow, speak, speakDirectly, startSpeechFlow } from "../support/processes/speech-flow.ts";
 import { stockTransport, type TransportName } from "../support/services/speech-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { Fate, ReceivedRequest } from "../upstreams/stand-in-server.ts";
+import type { Fate, ReceivedRequest } from "../upstreams/stand-in/stand-in-server.ts";
 
 const ways = ["REST", "Connect over HTTP/1.1", "Connect over HTTP/2", "gRPC"] as const;
 type Way = (typeof ways)[number];

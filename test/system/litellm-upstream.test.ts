@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { needPythonClients, openPythonClient, type PythonSession } from "../contract/python-client.ts";
 import { type CatalogFolder, catalogFolder } from "../support/processes/example-catalog.ts";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
-import { createAudioSource, firstBytes } from "../upstreams/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
+import { createAudioSource, firstBytes } from "../upstreams/stand-in/audio-source.ts";
 
 const input = "These words cost what the proxy says.";
 /** By the list of prices that comes with it, and as it counts: without blanks. */

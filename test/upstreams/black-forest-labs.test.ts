@@ -3,7 +3,7 @@ import { generateImage } from "ai";
 import sharp from "sharp";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FluxUpstream, startFluxUpstream } from "./black-forest-labs.ts";
-import { createImageSource } from "./image-source.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
 
 let upstream: FluxUpstream;
 

@@ -2,14 +2,14 @@
  * A stand-in for Black Forest Labs' API: tasks, the address to ask after each, and what they made, for as long as the test
  * says. Its errors are those of docs.bfl.ai and of FastAPI, which the vendor runs.
  */
-import { createImageSource } from "./image-source.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
 import {
   type ReceivedRequest,
   type StandIn,
   type StandInAnswer,
   type StandInOptions,
   startStandIn,
-} from "./stand-in-server.ts";
+} from "./stand-in/stand-in-server.ts";
 
 /** How one task goes. */
 export interface TaskBehaviour {

@@ -4,9 +4,14 @@
  * wait for the first image; what is wrong with a request is answered before, as JSON. Of a set, an image that moderation
  * keeps back leaves the others be; an internal error ends the set.
  */
-import { createImageSource } from "./image-source.ts";
-import { LimitedBody } from "./limited-body.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import { LimitedBody } from "./stand-in/limited-body.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "./stand-in/stand-in-server.ts";
 
 /** What becomes of one request. */
 export interface SeedreamBehaviour {

@@ -1,8 +1,8 @@
 import Cartesia, { APIError } from "@cartesia/cartesia-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { startCartesiaUpstream } from "./cartesia.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 
 let upstream: SpeechUpstream;
 

@@ -1,12 +1,12 @@
-import { endlessWavHeader } from "./audio-source.ts";
 import type { ErrorBehaviour } from "./openai/openai-behaviour.ts";
+import { endlessWavHeader } from "./stand-in/audio-source.ts";
 import {
   type RawSpeechWire,
   type SpeechRefusal,
   type SpeechUpstream,
   type SpeechUpstreamOptions,
   startRawSpeech,
-} from "./raw-speech.ts";
+} from "./stand-in/raw-speech.ts";
 
 const models = ["sonic-3-2026-01-12", "sonic-3.5-2026-05-04", "sonic-3.6-2026-08-27"];
 const voices = ["f786b574-daa5-4673-aa0c-cbe3e8534c02", "228fca29-3a0a-435c-8728-5cb483251068"];

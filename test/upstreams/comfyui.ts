@@ -10,9 +10,14 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause, setImmediate as tick } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { graphRefusal, outputNodes, type PostedGraph } from "./comfyui-nodes.ts";
-import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
-import { acceptWebSocket, type StandInWebSocket } from "./stand-in-web-socket.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "./stand-in/stand-in-server.ts";
+import { acceptWebSocket, type StandInWebSocket } from "./stand-in/stand-in-web-socket.ts";
 
 /** How the next prompt goes. */
 export interface ComfyuiBehaviour {

@@ -1,9 +1,9 @@
 import { createDeepgram } from "@ai-sdk/deepgram";
 import { APICallError, generateSpeech } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { startDeepgramUpstream } from "./deepgram.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 
 let upstream: SpeechUpstream;
 

@@ -1,9 +1,9 @@
 import { createElevenLabs } from "@ai-sdk/elevenlabs";
 import { APICallError, generateSpeech } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { startElevenLabsUpstream } from "./elevenlabs.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 
 let upstream: SpeechUpstream;
 

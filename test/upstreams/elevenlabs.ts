@@ -6,8 +6,8 @@ import {
   type SpeechUpstreamOptions,
   type SpokenText,
   startRawSpeech,
-} from "./raw-speech.ts";
-import type { ReceivedRequest } from "./stand-in-server.ts";
+} from "./stand-in/raw-speech.ts";
+import type { ReceivedRequest } from "./stand-in/stand-in-server.ts";
 
 /** Longest text of each model, characters. */
 const models: ReadonlyMap<unknown, number> = new Map([

@@ -3,9 +3,14 @@
  * they make, which anybody may fetch by their address. The queue takes whatever it is sent: what an app finds wrong with it
  * stands in the result. Addresses of a job have the app's first two names alone.
  */
-import { createAudioSource, firstBytes } from "./audio-source.ts";
-import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "./stand-in/stand-in-server.ts";
 
 /** An answer as it stands. */
 export interface PlainAnswer {

@@ -4,16 +4,16 @@
  * lines with CR LF.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
-import { createImageSource } from "./image-source.ts";
-import { LimitedBody } from "./limited-body.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import { LimitedBody } from "./stand-in/limited-body.ts";
 import {
   type ReceivedRequest,
   type StandIn,
   type StandInAnswer,
   type StandInOptions,
   startStandIn,
-} from "./stand-in-server.ts";
+} from "./stand-in/stand-in-server.ts";
 
 /** What becomes of one request. */
 export interface GeminiBehaviour {

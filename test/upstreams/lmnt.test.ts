@@ -1,8 +1,8 @@
 import Lmnt, { APIError } from "lmnt-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAudioSource, firstBytes } from "./audio-source.ts";
 import { startLmntUpstream } from "./lmnt.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createAudioSource, firstBytes } from "./stand-in/audio-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 
 let upstream: SpeechUpstream;
 

@@ -5,7 +5,7 @@ import {
   type SpeechUpstream,
   type SpeechUpstreamOptions,
   startRawSpeech,
-} from "./raw-speech.ts";
+} from "./stand-in/raw-speech.ts";
 
 const voices = ["leah", "brandon"];
 const contentTypes: Readonly<Record<string, string>> = {

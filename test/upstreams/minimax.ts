@@ -10,7 +10,7 @@ import {
   type SpeechUpstream,
   type SpeechUpstreamOptions,
   startRawSpeech,
-} from "./raw-speech.ts";
+} from "./stand-in/raw-speech.ts";
 
 const models =
   "speech-2.8-hd speech-2.8-turbo speech-2.6-hd speech-2.6-turbo speech-02-hd speech-02-turbo".split(" ");

@@ -2,9 +2,9 @@ import { createMistral } from "@ai-sdk/mistral";
 import { APICallError, generateSpeech } from "ai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAudioSource, endlessWavHeader, firstBytes } from "./audio-source.ts";
 import { mistralError, startMistralUpstream } from "./mistral.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createAudioSource, endlessWavHeader, firstBytes } from "./stand-in/audio-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 
 let upstream: SpeechUpstream;
 

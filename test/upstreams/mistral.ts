@@ -2,16 +2,17 @@
  * A stand-in for Mistral's speech. Facts: the vendor's pages on speech ("Speech generation", "Troubleshooting") and its own
  * client, @mistralai/mistralai 2.7.0; the error bodies are those that it answers with.
  */
-import { endlessWavHeader } from "./audio-source.ts";
+
 import type { ErrorBehaviour } from "./openai/openai-behaviour.ts";
 import { type AudioEventWords, eventOf } from "./openai/openai-speech.ts";
+import { endlessWavHeader } from "./stand-in/audio-source.ts";
 import {
   type RawSpeechWire,
   type SpeechRefusal,
   type SpeechUpstream,
   type SpeechUpstreamOptions,
   startRawSpeech,
-} from "./raw-speech.ts";
+} from "./stand-in/raw-speech.ts";
 
 const models = ["voxtral-mini-tts-2603", "voxtral-mini-tts-3-0"];
 const voices = ["en_paul_neutral", "gb_jane_neutral", "voice_478"];

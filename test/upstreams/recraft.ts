@@ -2,8 +2,13 @@
  * A stand-in for Recraft's API: "Generate image" of recraft.ai/docs/api-reference/endpoints, OpenAI's older parameters with the
  * vendor's own models and sizes, vectors by the model's name. Its errors are text or JSON, as its "Errors" page has it.
  */
-import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "./stand-in/stand-in-server.ts";
 
 /** How one valid request is answered. */
 export interface RecraftBehaviour {

@@ -9,8 +9,13 @@
  * - A prompt is read as they read it: what its tags load and override is in the log of jobs.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { createImageSource } from "./image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "./stand-in/stand-in-server.ts";
 
 /** How the next job goes. */
 export interface SdapiBehaviour {

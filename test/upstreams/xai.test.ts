@@ -2,8 +2,8 @@ import { createXai } from "@ai-sdk/xai";
 import { generateImage, generateSpeech } from "ai";
 import sharp from "sharp";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createImageSource } from "./image-source.ts";
-import type { SpeechUpstream } from "./raw-speech.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
+import type { SpeechUpstream } from "./stand-in/raw-speech.ts";
 import {
   type GrokBehaviour,
   type GrokUpstream,

@@ -2,15 +2,15 @@
  * Stand-ins for xAI's images and for its text to speech, with the vendor's two error shapes (docs.x.ai, "Debugging errors") and
  * texts that it is known to send. References are taken as data URLs only.
  */
-import { createImageSource } from "./image-source.ts";
+import { createImageSource } from "./stand-in/image-source.ts";
 import {
   type RawSpeechWire,
   type SpeechRefusal,
   type SpeechUpstream,
   type SpeechUpstreamOptions,
   startRawSpeech,
-} from "./raw-speech.ts";
-import { type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
+} from "./stand-in/raw-speech.ts";
+import { type StandIn, type StandInAnswer, startStandIn } from "./stand-in/stand-in-server.ts";
 
 /** Refuses, or answers with exactly this. */
 export interface GrokRefusal {

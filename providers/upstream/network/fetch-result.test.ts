@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAddressGuard } from "../../../lib/http/url-guard.ts";
-import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in/stand-in-server.ts";
 import { ProviderError } from "../../contract.ts";
 import { createResultFetches } from "./fetch-result.ts";
 import { onlyTo } from "./key-hosts.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError } from "../../../lib/runtime/config.ts";
 import { selfSignedCertificate } from "../../../test/support/self-signed-certificate.ts";
-import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../../test/upstreams/stand-in/stand-in-server.ts";
 import type { ProviderManifest } from "../../contract.ts";
 import type { ProviderNetwork } from "../../provider-http.ts";
 import { createResultFetches } from "./fetch-result.ts";

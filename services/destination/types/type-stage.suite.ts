@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Receiver } from "../../../test/upstreams/receivers/receiver.ts";
-import type { ReceivedRequest } from "../../../test/upstreams/stand-in-server.ts";
+import type { ReceivedRequest } from "../../../test/upstreams/stand-in/stand-in-server.ts";
 
 /** A type's own receiver, and how to read what it took. */
 export interface DestinationTypeStage {

@@ -6,7 +6,7 @@ import { createAddressGuard } from "../../../lib/http/url-guard.ts";
 import { selfSignedCertificate } from "../../../test/support/self-signed-certificate.ts";
 import { lostEvent, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
-import type { ReceivedRequest } from "../../../test/upstreams/stand-in-server.ts";
+import type { ReceivedRequest } from "../../../test/upstreams/stand-in/stand-in-server.ts";
 import { type Batch, type DeliveryContext, DeliveryError, type DestinationType } from "./contract.ts";
 import { createReceiverHttp, type OwnedReceiverHttp } from "./receiver-http.ts";
 import { describeInService } from "./service.suite.ts";

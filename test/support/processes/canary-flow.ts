@@ -5,7 +5,7 @@ import { issuers } from "../../../lib/identity/issuer.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../../upstreams/openai/openai.ts";
 import type { Receiver } from "../../upstreams/receivers/receiver.ts";
 import { startWebhookReceiver } from "../../upstreams/receivers/webhook-receiver.ts";
-import { type StandIn, startStandIn } from "../../upstreams/stand-in-server.ts";
+import { type StandIn, startStandIn } from "../../upstreams/stand-in/stand-in-server.ts";
 import { type KafkaBroker, startKafkaBroker } from "../kafka/kafka-broker.ts";
 import { kafkaUsers } from "../kafka/kafka-properties.ts";
 import { startTraceReceiver, type TraceReceiver } from "../trace-receiver.ts";

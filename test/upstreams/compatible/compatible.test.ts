@@ -2,7 +2,7 @@
 import { OpenRouter } from "@openrouter/sdk";
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { StandIn } from "../stand-in-server.ts";
+import type { StandIn } from "../stand-in/stand-in-server.ts";
 import { imageOf, speechOf, startCompatibleServer } from "./compatible.ts";
 import { compatibleServers } from "./compatible-servers.ts";
 

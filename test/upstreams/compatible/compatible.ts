@@ -2,9 +2,14 @@
  * Stand-ins for servers that speak OpenAI's dialect each in its own way: what differs between them is said by a
  * CompatibleServer (compatible-servers.ts); what a request asks of them is checked as strictly as they do.
  */
-import { createAudioSource, firstBytes } from "../audio-source.ts";
-import { createImageSource } from "../image-source.ts";
-import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "../stand-in-server.ts";
+import { createAudioSource, firstBytes } from "../stand-in/audio-source.ts";
+import { createImageSource } from "../stand-in/image-source.ts";
+import {
+  type ReceivedRequest,
+  type StandIn,
+  type StandInAnswer,
+  startStandIn,
+} from "../stand-in/stand-in-server.ts";
 
 /** What a server refuses with: its status, and its own words for a body. */
 export interface Refusal {

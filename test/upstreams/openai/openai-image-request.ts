@@ -1,4 +1,4 @@
-import type { ReceivedRequest } from "../stand-in-server.ts";
+import type { ReceivedRequest } from "../stand-in/stand-in-server.ts";
 import { invalid, type Refusal, refusal } from "./openai-request.ts";
 
 /** A valid request for images, with the vendor's defaults filled in. */

@@ -2,7 +2,7 @@ import OpenAI, { APIError, APIUserAbortError, toFile } from "openai";
 import type { ImageEditStreamEvent, ImageGenStreamEvent, ImagesResponse } from "openai/resources/images";
 import sharp from "sharp";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createImageSource } from "../image-source.ts";
+import { createImageSource } from "../stand-in/image-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "./openai.ts";
 import { shadeOf } from "./openai-image.ts";
 

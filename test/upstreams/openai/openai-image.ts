@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createImageSource, type ImageSource } from "../image-source.ts";
-import type { StandInAnswer } from "../stand-in-server.ts";
+import { createImageSource, type ImageSource } from "../stand-in/image-source.ts";
+import type { StandInAnswer } from "../stand-in/stand-in-server.ts";
 import type { DrawBehaviour, ImageBehaviour, VendorImageUsage } from "./openai-image-behaviour.ts";
 import type { ImageRequestBody } from "./openai-image-request.ts";
 import { errorOf, sendError } from "./openai-speech.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type AudioSource, createAudioSource } from "../audio-source.ts";
-import type { StandInAnswer } from "../stand-in-server.ts";
+import { type AudioSource, createAudioSource } from "../stand-in/audio-source.ts";
+import type { StandInAnswer } from "../stand-in/stand-in-server.ts";
 import type { AudioBehaviour, ErrorBehaviour, SpeechBehaviour } from "./openai-behaviour.ts";
 import type { Refusal, SpeechRequestBody } from "./openai-request.ts";
 

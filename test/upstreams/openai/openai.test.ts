@@ -2,7 +2,7 @@ import OpenAI, { APIError, APIUserAbortError } from "openai";
 import { Stream } from "openai/core/streaming";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startChild } from "../../support/processes/child.ts";
-import { createAudioSource, firstBytes } from "../audio-source.ts";
+import { createAudioSource, firstBytes } from "../stand-in/audio-source.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "./openai.ts";
 
 let upstream: OpenAiUpstream;

@@ -9,7 +9,7 @@ import {
   type StandInAnswer,
   type StandInOptions,
   startStandIn,
-} from "../stand-in-server.ts";
+} from "../stand-in/stand-in-server.ts";
 import { behaviourOfMarker, type SpeechBehaviour } from "./openai-behaviour.ts";
 import { createImageAnswers } from "./openai-image.ts";
 import { type ImageBehaviour, imageBehaviourOfMarker } from "./openai-image-behaviour.ts";

@@ -1,6 +1,6 @@
 /** A stand-in for what speaks OTLP over HTTP in protobuf: a collector, or with `authorization` Langfuse or Grafana Cloud. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import type { ReceivedRequest } from "../stand-in-server.ts";
+import type { ReceivedRequest } from "../stand-in/stand-in-server.ts";
 import { decodeExport, type OtlpSpan } from "./otlp-decode.ts";
 import { otlpMessage } from "./otlp-schema.ts";
 import {

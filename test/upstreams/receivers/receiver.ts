@@ -5,7 +5,7 @@ import {
   type StandInAnswer,
   type StandInOptions,
   startStandIn,
-} from "../stand-in-server.ts";
+} from "../stand-in/stand-in-server.ts";
 
 /** A whole answer. */
 export interface ReceiverAnswer {

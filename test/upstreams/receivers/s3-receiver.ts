@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ReceivedRequest } from "../stand-in-server.ts";
+import type { ReceivedRequest } from "../stand-in/stand-in-server.ts";
 import { type Receiver, type ReceiverVerdict, refuse, startReceiver } from "./receiver.ts";
 
 /** A running store with one bucket. */

@@ -1,6 +1,6 @@
 /** A stand-in for a webhook that verifies signatures with the library of Standard Webhooks. */
 import { Webhook } from "standardwebhooks";
-import type { ReceivedRequest } from "../stand-in-server.ts";
+import type { ReceivedRequest } from "../stand-in/stand-in-server.ts";
 import { decodeJsonExport, type OtlpSpan } from "./otlp-decode.ts";
 import { type Receiver, type ReceiverVerdict, refuse, startReceiver } from "./receiver.ts";
 

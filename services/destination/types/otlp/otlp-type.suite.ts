@@ -1,5 +1,5 @@
 import { spansOf } from "../../../../test/upstreams/receivers/otlp-receiver.ts";
-import type { ReceivedRequest } from "../../../../test/upstreams/stand-in-server.ts";
+import type { ReceivedRequest } from "../../../../test/upstreams/stand-in/stand-in-server.ts";
 import type { ReceivedDelivery } from "../type-stage.suite.ts";
 
 /** What a request of a type that speaks OTLP says of itself. */

@@ -2,14 +2,15 @@
  * What the stand-ins for vendors of speech share, whether they answer with the audio itself, with events or with an object
  * that hold it; what differs is how a request is read, how the answer is worded and how a request is refused.
  */
-import { type AudioSource, createAudioSource, type SourceFormat } from "./audio-source.ts";
-import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "./openai/openai-behaviour.ts";
+
+import { behaviourOfMarker, type ErrorBehaviour, type SpeechBehaviour } from "../openai/openai-behaviour.ts";
 import {
   type AudioEventWords,
   answerWithAudio,
   answerWithEvents,
   wholeAudio,
-} from "./openai/openai-speech.ts";
+} from "../openai/openai-speech.ts";
+import { type AudioSource, createAudioSource, type SourceFormat } from "./audio-source.ts";
 import { type ReceivedRequest, type StandIn, type StandInAnswer, startStandIn } from "./stand-in-server.ts";
 
 /** What a request asks for, once the vendor has no objection. */

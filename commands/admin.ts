@@ -18,9 +18,13 @@ operator's (ADMIN_KEY_FILE) and the set of public ones (SERVICE_JWKS_FILE). What
 private key that was moved away is replaced and its public half stays beside the new one. service-keys prune then takes
 those public keys out of the set that no private key of the directory belongs to.
 
-Every other command calls the account service, destinations reseal the destination service. They take --operator <name>,
-which the audit shows; your login name unless given. The account may be left out where there is one. Environment:
-ACCOUNT_URL, DESTINATION_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).
+Every other command calls the account service, destinations reseal the destination service, provider test the speech
+service and, where a provider does not speak, the image service. They take --operator <name>, which the audit shows; your
+login name unless given. The account may be left out where there is one. Environment: ACCOUNT_URL, DESTINATION_URL,
+SPEECH_URL, IMAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).
+
+provider test makes one live call with the operator's key, the cheapest that the provider has, and says what comes of it.
+It charges no account and leaves no usage record; its vendor bills it. --key tries another of several keys than the first.
 
 credit grant gives credit once for each --id; without one every call gives anew. holds list shows the holds of requests
 whose deadline lies in the span, a day back and a day ahead unless given. account show and credit grant take the account
@@ -37,7 +41,7 @@ async function run([noun = "", verb = "", ...rest]: readonly string[]): Promise<
   const name = `${noun} ${verb}`;
   const other = Object.hasOwn(otherAdminActions, name) ? otherAdminActions[name] : undefined;
   if (other !== undefined) {
-    return other.run(parseOptions(other.options, [], rest)).catch(refused("destination service"));
+    return await other.run(parseOptions(other.options, other.positionals ?? [], rest));
   }
   const action = Object.hasOwn(adminActions, name) ? adminActions[name] : undefined;
   if (action === undefined) throw new StartError(`no command "${name.trim()}"; --help lists them`);

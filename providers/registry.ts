@@ -7,6 +7,7 @@ import type { Metrics } from "../lib/telemetry/metrics.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { keepVoices } from "./catalog/fetch-voices.ts";
 import { catalogDirectories, createCatalog, readCatalogFiles, readSettings } from "./catalog/load.ts";
+import { pricesFileName } from "./catalog/prices-file.ts";
 import { configuredProviders } from "./configured.ts";
 import type {
   EnginePool,
@@ -48,8 +49,12 @@ export interface ProviderSet {
   isOn(slug: string): boolean;
   /** How many keys the operator has; 0 where it is off, 1 where it needs none. */
   operatorKeys(slug: string): number;
+  /** Where the operator has put it; undefined where it is at its own address, or has none. */
+  redirectedTo(slug: string): string | undefined;
   /** Whether an account may bring its own key to a provider; false for unknown slugs. */
   takesOwnKeys(slug: string): boolean;
+  /** The environment variable by which the operator switches it on; undefined where it needs no key. */
+  keyVariable(slug: string): string | undefined;
   /** Makes the adapters of the providers that are on, ahead of the first request. */
   load(): Promise<void>;
   /**
@@ -101,6 +106,7 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
   });
   const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
   const isOn = (slug: string) => operatorKeys(slug) > 0;
+  const takesOwnKeys = (slug: string) => manifests.some((each) => each.slug === slug && each.needsKey);
   for (const manifest of manifests.filter(({ slug }) => !isOn(slug)))
     log.info({ provider: manifest.slug }, `provider is off: ${switchVariable(manifest)} is not set`);
   const connect = (slug: string, credential: Credential = {}): ProviderConnection | undefined => {
@@ -112,7 +118,14 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     slugs,
     isOn,
     operatorKeys,
-    takesOwnKeys: (slug) => manifests.some((manifest) => manifest.slug === slug && manifest.needsKey),
+    redirectedTo: (slug) => {
+      const baseUrl = connections.get(slug)?.baseUrl;
+      return manifests.some((each) => each.slug === slug && each.defaultBaseUrl !== baseUrl)
+        ? baseUrl
+        : undefined;
+    },
+    takesOwnKeys,
+    keyVariable: (slug) => (takesOwnKeys(slug) ? keyVariable(slug) : undefined),
     load: async () => void (await Promise.all(slugs.filter(isOn).map((slug) => running.find(slug)))),
     speech: async (slug, credential) => {
       const connection = connect(slug, credential);
@@ -222,6 +235,7 @@ export async function openProviders(
     await Promise.all([http.close(), results.close(), networks.close()]);
   });
   if (metrics !== undefined) watchEngines(metrics, providers);
+  logProviders(log, { providers, catalog });
   await providers.load();
   voices.push(...keepVoices(catalog, providers.voices, log));
   return { providers, catalog };
@@ -232,4 +246,21 @@ export function settingsReaders(manifests: readonly ProviderManifest[]): Readonl
   return new Map(
     manifests.flatMap(({ slug, readSettings: read }) => (read === undefined ? [] : [[slug, read]])),
   );
+}
+
+/** A line for each provider that is on, and one for each endpoint without a price. */
+function logProviders(log: Log, { providers, catalog }: OpenProviders): void {
+  const models = [...catalog.speechModels(), ...catalog.imageModels()];
+  for (const slug of providers.slugs.filter((each) => providers.isOn(each))) {
+    const offered = models.filter(({ endpoints }) => endpoints.some((each) => each.providerSlug === slug));
+    const baseUrl = providers.redirectedTo(slug);
+    // What stands before the host, and in a query, may be a secret.
+    const address = baseUrl === undefined ? {} : { base_url: new URL(baseUrl).origin };
+    log.info({ provider: slug, models: offered.length, ...address }, "provider is on");
+  }
+  for (const { id, model, providerSlug } of catalog.unpriced) {
+    const fields = { provider: providerSlug, model, endpoint_id: id };
+    const level = providers.isOn(providerSlug) ? "warn" : "info";
+    log[level](fields, `endpoint has no price and serves nobody: set one in ${pricesFileName}`);
+  }
 }

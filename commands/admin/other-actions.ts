@@ -5,11 +5,14 @@ import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts"
 import { httpUrlVar, readConfig } from "../../lib/runtime/config.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 import { type AdminOptions, type AdminOutput, longCallTimeoutMs, resealOutput } from "./action.ts";
-import { adminSpec, operatorToken } from "./client.ts";
+import { adminSpec, operatorToken, refused } from "./client.ts";
+import { testProvider } from "./provider-test.ts";
 
 /** A command of the operator that does not call the account service. */
 export interface OtherAdminAction {
   readonly options: readonly string[];
+  /** What may be given without `--`, by the option's name. */
+  readonly positionals?: readonly string[];
   readonly usage: string;
   run(options: AdminOptions): Promise<AdminOutput>;
 }
@@ -45,8 +48,15 @@ export const otherAdminActions: Readonly<Record<string, OtherAdminAction>> = {
       const interceptors = [await operatorToken("destination", operator, config)];
       const transport = createRemoteTransport({ baseUrl, interceptors });
       const client = createRpcClient(DestinationAdminService, transport);
-      return resealOutput(await client.resealDestinations({}, { timeoutMs: longCallTimeoutMs }));
+      const sums = client.resealDestinations({}, { timeoutMs: longCallTimeoutMs });
+      return resealOutput(await sums.catch(refused("destination service")));
     },
+  },
+  "provider test": {
+    options: ["operator", "key", "voice"],
+    positionals: ["provider"],
+    usage: "<provider> [--key <n>] [--voice <voice>]",
+    run: testProvider,
   },
 };
 

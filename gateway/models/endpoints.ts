@@ -2,9 +2,11 @@ import Type, { type Static } from "typebox";
 import { Create } from "typebox/value";
 import type { ImageModel } from "../../gen/media/image/v1/image_pb.ts";
 import type { SpeechModel } from "../../gen/media/speech/v1/speech_pb.ts";
+import { endpointHealthSchema, toEndpointHealth } from "./health.ts";
 import { architectureSchema, pricingSchema, speechParameters, toArchitecture, toPricing } from "./list.ts";
 
-const unknown = (description = "Not measured here.") => Type.Null({ description });
+const unknown = (description = "Not measured over all processes; `health` says what one has seen.") =>
+  Type.Null({ description });
 const never = (description: string) => Type.Literal(false, { description });
 
 /** What there is for clients that read lists of text models. */
@@ -38,6 +40,7 @@ const endpointSchema = Type.Object({
   model_name: Type.String(),
   pricing: pricingSchema,
   supported_parameters: Type.Array(Type.String()),
+  health: endpointHealthSchema,
   ...fixedFields,
 });
 
@@ -89,7 +92,7 @@ function toAnswer(
 
 function toEndpoint(
   { id, name, permaslug }: Model,
-  { providerName, providerSlug, prices }: Model["endpoints"][number],
+  { providerName, providerSlug, prices, health }: Model["endpoints"][number],
   supported_parameters: string[],
 ): EndpointBody {
   return {
@@ -100,6 +103,7 @@ function toEndpoint(
     model_name: name,
     pricing: toPricing(prices),
     supported_parameters,
+    health: toEndpointHealth(health),
     ...fixedValues,
   };
 }

@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
 import type { ImageEndpoint, ImageModel, ParameterCapability } from "../../gen/media/image/v1/image_pb.ts";
 import { stringEnum } from "../schema/field-schemas.ts";
+import { endpointHealthSchema, toEndpointHealth } from "./health.ts";
 import { priceLineSchema, toPriceLine } from "./price-line.ts";
 
 const capabilitySchema = Type.Union([
@@ -47,6 +48,7 @@ export const imageEndpointListSchema = Type.Object({
         description: "Keys of `provider.options.<provider_slug>` that are passed through.",
       }),
       supports_streaming: Type.Boolean(),
+      health: endpointHealthSchema,
       pricing: Type.Array(priceLineSchema),
     }),
     { description: "In order of preference." },
@@ -88,6 +90,7 @@ function toEndpoint(endpoint: ImageEndpoint) {
     supported_parameters: toCapabilities(endpoint.supportedParameters),
     allowed_passthrough_parameters: endpoint.allowedPassthroughParameters,
     supports_streaming: endpoint.supportsStreaming,
+    health: toEndpointHealth(endpoint.health),
     pricing: endpoint.prices.map((price) => toPriceLine(price, price.unit)),
   };
 }

@@ -3,6 +3,7 @@ import Type from "typebox";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import type { ImageModel } from "../../gen/media/image/v1/image_pb.ts";
 import type { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import type { ProviderState } from "../../gen/media/routing/v1/provider_state_pb.ts";
 import type { SpeechModel } from "../../gen/media/speech/v1/speech_pb.ts";
 import type { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
@@ -88,13 +89,14 @@ const documents = documentsOf("Models", {
   },
   listModelEndpoints: {
     summary: "Endpoints of a model",
-    description: "Lists who offers a model of either medium.",
+    description: "Lists who offers a model of either medium, and how each has lately fared.",
     parameters: idParameters,
     answer: jsonAnswer("The endpoints.", "ModelEndpoints", modelEndpointsSchema),
   },
   listProviders: {
     summary: "Providers",
-    description: "Lists who serves any model now.",
+    description:
+      "Lists who offers models, on or off: whose key opens each for your account, and how it has lately fared.",
     answer: jsonAnswer("The providers.", "ProviderList", providerListSchema),
   },
   listImageModels: {
@@ -148,7 +150,7 @@ export function modelRoutes(dependencies: ModelsDependencies): readonly Route[] 
       return isSpeech ? toSpeechModelEndpoints(model) : toImageModelEndpoints(model);
     }),
     getRoute("/providers", documents.listProviders, async (exchange) =>
-      toProviderList((await modelsOf(dependencies, exchange)).flat()),
+      toProviderList(await providersOf(dependencies, exchange)),
     ),
     // One operation, whose id has its slash as it stands or encoded.
     getRoute("/models/:author/:slug", documents.retrieveModel, retrieve),
@@ -191,6 +193,18 @@ function modelsOf(
       ? callService(exchange, (options) => image.listImageModels({}, options)).then(({ models }) => models)
       : [],
   ]);
+}
+
+/** Who offers models, by medium. */
+async function providersOf(
+  { speech, image }: ModelsDependencies,
+  exchange: Exchange,
+): Promise<ProviderState[]> {
+  const answers = await Promise.all([
+    callService(exchange, (options) => speech.listSpeechProviders({}, options)),
+    callService(exchange, (options) => image.listImageProviders({}, options)),
+  ]);
+  return answers.flatMap(({ providers }) => providers);
 }
 
 /** The model that the path names. Throws model_unknown. */

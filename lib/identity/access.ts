@@ -9,7 +9,9 @@ import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_serv
 import { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { ImageAdminService } from "../../gen/media/image/v1/image_admin_service_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { SpeechAdminService } from "../../gen/media/speech/v1/speech_admin_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
@@ -54,8 +56,18 @@ function forOperators(service: DescService) {
 
 /** Who may call each RPC of this system, by service and method name; what stands not here is closed to all. */
 export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> = new Map([
-  rulesOf(SpeechService, { synthesize: inferenceKey(KeyScope.SPEECH), listSpeechModels: anyKeyOrGateway }),
-  rulesOf(ImageService, { generate: inferenceKey(KeyScope.IMAGES), listImageModels: anyKeyOrGateway }),
+  rulesOf(SpeechService, {
+    synthesize: inferenceKey(KeyScope.SPEECH),
+    listSpeechModels: anyKeyOrGateway,
+    listSpeechProviders: anyKey,
+  }),
+  rulesOf(ImageService, {
+    generate: inferenceKey(KeyScope.IMAGES),
+    listImageModels: anyKeyOrGateway,
+    listImageProviders: anyKey,
+  }),
+  forOperators(SpeechAdminService),
+  forOperators(ImageAdminService),
   rulesOf(KeyService, {
     listKeys: managementKey,
     createKey: managementKey,
@@ -79,6 +91,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     settle: processes("speech", "image"),
     release: processes("speech", "image"),
     resolveProviderKey: processes("speech", "image"),
+    recordProviderTest: processes("speech", "image"),
   }),
   forOperators(AccountAdminService),
   rulesOf(UsageService, { listActivity: managementKey, getGeneration: anyKey }),

@@ -27,3 +27,10 @@ export function principalOf(context: Pick<HandlerContext, "values">): Principal 
   if (principal === undefined) throw new DomainError(ErrorReason.KEY_MISSING, "this call needs an API key");
   return principal;
 }
+
+/** Who makes a call with an admin token. Throws `caller_not_allowed` for everyone else. */
+export function operatorOf({ values }: Pick<HandlerContext, "values">): string {
+  const caller = values.get(callerKey);
+  if (caller.kind === "operator") return caller.subject;
+  throw new DomainError(ErrorReason.CALLER_NOT_ALLOWED, "this call needs an admin token");
+}

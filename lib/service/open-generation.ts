@@ -1,3 +1,5 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RecordProviderTestRequestSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { AccountHolds } from "../generation/account-holds.ts";
 import { DurableEventStore } from "../generation/durable-event-store.ts";
 import { measureGenerations, measureUsageDoubts, watchEventStore } from "../generation/generation-metrics.ts";
@@ -17,7 +19,13 @@ export interface Generation {
   readonly paid: PaidRequests;
   readonly running: RunningGenerations;
   readonly authenticateKey: KeyAuthenticator;
+  readonly recordProviderTest: RecordProviderTest;
 }
+
+/** Writes into account's audit that an operator has a provider tried. Throws DomainError. */
+export type RecordProviderTest = (
+  test: MessageInitShape<typeof RecordProviderTestRequestSchema>,
+) => Promise<unknown>;
 
 /** What the services of a process that generate share. */
 export interface GeneratorParts extends ProcessLimits {
@@ -31,7 +39,11 @@ export interface GeneratorOptions
     Pick<ProcessLimits, "limiter">,
     Partial<Pick<ProcessLimits, "shedder">> {
   readonly paid: PaidRequests;
+  readonly recordProviderTest: RecordProviderTest;
 }
+
+/** How long account may take to write into the audit, milliseconds. */
+const recordTimeoutMs = 3000;
 
 /** How long a process that stops waits for its last events to be safe, milliseconds. */
 const flushTimeoutMs = 10_000;
@@ -65,5 +77,7 @@ export async function openGeneration(
     running,
     onUsageDoubt: measureUsageDoubts(metrics),
   };
-  return { paid, running, authenticateKey };
+  const recordProviderTest: RecordProviderTest = (test) =>
+    account.recordProviderTest(test, { timeoutMs: recordTimeoutMs });
+  return { paid, running, authenticateKey, recordProviderTest };
 }

@@ -123,12 +123,16 @@ export class Catalog {
   readonly #models: ReadonlyMap<string, Model>;
   readonly #speech: ReadonlyMap<string, SpeechModel>;
   readonly #image: ReadonlyMap<string, ImageModel>;
+  /** Endpoints that have no price and so serve nobody. */
+  readonly unpriced: readonly Endpoint[];
 
   constructor(
     models: Iterable<Model>,
     speechEndpoints: readonly SpeechEndpoint[],
     imageEndpoints: readonly ImageEndpoint[] = [],
+    unpriced: readonly Endpoint[] = [],
   ) {
+    this.unpriced = unpriced;
     const sorted = byId([...models]);
     this.#models = new Map(sorted.map((model) => [model.id, model]));
     this.#speech = offersOf("speech", sorted, speechEndpoints);

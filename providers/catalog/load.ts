@@ -156,6 +156,7 @@ function toCatalog(files: readonly CatalogFile[]): Catalog {
   const models = new Map(files.flatMap((file) => file.models ?? []).map((model) => [model.id, model]));
   const speech = new PreferredEndpoints<SpeechEndpoint>();
   const image = new PreferredEndpoints<ImageEndpoint>();
+  const unpriced: Endpoint[] = [];
   for (const file of files) {
     const declared = new Set(file.models?.map(({ id }) => id));
     for (const entry of file.endpoints ?? []) {
@@ -165,7 +166,10 @@ function toCatalog(files: readonly CatalogFile[]): Catalog {
       const isOwn = declared.has(model.id);
       const { prices } = entry;
       // Without a price nothing can be held for it, so it serves nobody.
-      if (prices === undefined) continue;
+      if (prices === undefined) {
+        unpriced.push(endpoint);
+        continue;
+      }
       if (entry.speech !== undefined) {
         speech.add({ ...endpoint, speech: toSpeech(entry.speech), prices: prices.map(toPrice) }, isOwn);
       }
@@ -174,7 +178,7 @@ function toCatalog(files: readonly CatalogFile[]): Catalog {
       }
     }
   }
-  return new Catalog([...models.values()].map(toModel), speech.inOrder(), image.inOrder());
+  return new Catalog([...models.values()].map(toModel), speech.inOrder(), image.inOrder(), unpriced);
 }
 
 class PreferredEndpoints<E> {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/runtime/clock.ts";
-import type { ProviderError } from "../contract.ts";
+import type { ProviderError, ProviderErrorKind } from "../contract.ts";
 import { Breaker, type BreakerOptions, type BreakerPass, defaultBreakerOptions } from "./breaker.ts";
 import { speaksForKey } from "./candidate.ts";
 import { longestSpanMs, type OutcomeCount, RollingOutcomes } from "./rolling-outcomes.ts";
@@ -14,6 +14,13 @@ export interface HealthReading {
   readonly firstOutputMs: number | undefined;
   /** Recent speed, in units a second of the caller's choice; undefined when nothing recent is known. */
   readonly unitsPerSecond: number | undefined;
+}
+
+/** A failure that speaks for an endpoint or a key. */
+export interface LastFailure {
+  readonly kind: ProviderErrorKind;
+  /** Wall clock, Unix milliseconds. */
+  readonly atMs: number;
 }
 
 /** A way to try an endpoint, or how long to stay away. */
@@ -78,6 +85,11 @@ export class EndpointHealth {
     return observed?.outcomes.count(spanMs, this.#clock.monotonicMs()) ?? { ended: 0, failed: 0 };
   }
 
+  /** The last failure that counted, since the process began. */
+  lastFailure(id: string): LastFailure | undefined {
+    return this.#observed.get(id)?.lastFailure;
+  }
+
   /** Asks to try an endpoint. */
   admit(endpointId: string, keyId = endpointId): Admission {
     const endpoint = this.#of(endpointId);
@@ -93,7 +105,7 @@ export class EndpointHealth {
       },
       failed: async (error) => {
         const [blamed, spared] = speaksForKey(error) ? [keyPass, pass] : [pass, keyPass];
-        this.#count(error.retryable, blamed === pass ? endpoint : key);
+        this.#count(error, blamed === pass ? endpoint : key);
         const reported = error.retryable ? blamed.failed() : blamed.succeeded();
         spared.givenUp();
         await reported;
@@ -109,7 +121,7 @@ export class EndpointHealth {
   /** Counts an answer that broke off after its first output; by an error that is not retryable it came to its end. */
   async recordFailure(error: ProviderError, endpointId: string, keyId = endpointId): Promise<void> {
     const observed = this.#of(speaksForKey(error) ? keyId : endpointId);
-    this.#count(error.retryable, observed);
+    this.#count(error, observed);
     if (error.retryable) await observed.breaker.brokeOff();
     else observed.breaker.ended();
   }
@@ -121,15 +133,17 @@ export class EndpointHealth {
   recordAnswer(unitsPerSecond: number, endpointId: string, keyId = endpointId): void {
     const endpoint = this.#of(endpointId);
     for (const observed of new Set([endpoint, this.#of(keyId)])) {
-      this.#count(false, observed);
+      this.#count(undefined, observed);
       observed.breaker.ended();
     }
     if (!(unitsPerSecond > 0) || !Number.isFinite(unitsPerSecond)) return;
     endpoint.unitsPerSecond.add(unitsPerSecond, this.#clock.monotonicMs());
   }
 
-  #count(failed: boolean, { outcomes }: Observed): void {
-    outcomes.add(failed, this.#clock.monotonicMs());
+  #count(error: ProviderError | undefined, observed: Observed): void {
+    const failed = error?.retryable === true;
+    observed.outcomes.add(failed, this.#clock.monotonicMs());
+    if (failed) observed.lastFailure = { kind: error.kind, atMs: this.#clock.nowMs() };
   }
 
   #of(id: string): Observed {
@@ -151,6 +165,7 @@ interface Observed {
   readonly outcomes: RollingOutcomes;
   readonly firstOutputMs: MovingAverage;
   readonly unitsPerSecond: MovingAverage;
+  lastFailure?: LastFailure;
 }
 
 function hadOutage(observed: Observed | undefined, nowMs: number): boolean {

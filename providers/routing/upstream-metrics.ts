@@ -1,8 +1,7 @@
 import type { Metrics } from "../../lib/telemetry/metrics.ts";
 import type { Endpoint, Model } from "../catalog/catalog.ts";
 import type { EnginePool } from "../contract.ts";
-import { candidatesOf, healthIdsOf } from "./candidate.ts";
-import type { CandidateSources } from "./router.ts";
+import { type HealthSources, seenHealth } from "./seen-health.ts";
 
 /** A model and who is to be asked for it. */
 type OfferedModel = Pick<Model, "id"> & {
@@ -18,12 +17,8 @@ interface EngineSource {
 export function watchBreakers(
   metrics: Metrics,
   models: readonly OfferedModel[],
-  { health, providers }: Omit<CandidateSources, "catalog" | "random">,
+  sources: HealthSources,
 ): void {
-  const isOpen = (endpoint: OfferedModel["endpoints"][number]) =>
-    candidatesOf([endpoint], new Map(), (slug) => providers.operatorKeys(slug)).every(
-      (candidate) => health.read(...healthIdsOf(candidate)).retryAfterMs > 0,
-    );
   metrics.observe({
     name: "media_gateway_breaker_open",
     help: "1 while an endpoint is left alone after failures in a row, else 0.",
@@ -31,7 +26,7 @@ export function watchBreakers(
     read: () =>
       models.flatMap(({ id: model, endpoints }) =>
         endpoints.map((endpoint) => ({
-          value: isOpen(endpoint) ? 1 : 0,
+          value: seenHealth(endpoint, sources).breakerOpen ? 1 : 0,
           labels: { model, provider: endpoint.providerSlug, endpoint: endpoint.id },
         })),
       ),

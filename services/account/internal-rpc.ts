@@ -8,6 +8,8 @@ import type { AccountInternalService } from "../../gen/media/account/v1/account_
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import { writeAudit } from "./accounts/audit.ts";
+import { FieldIssues } from "./field-issues.ts";
 import { checkKeyHash } from "./keys/key-requests.ts";
 import {
   fromProtoReleaseRequest,
@@ -67,6 +69,15 @@ export function createInternalHandlers(
     },
     async release(request) {
       await releaseHolds(database, fromProtoReleaseRequest(request));
+      return {};
+    },
+    async recordProviderTest({ operator, providerSlug, note }) {
+      const issues = new FieldIssues();
+      issues.checkName("operator", operator);
+      issues.checkName("provider_slug", providerSlug);
+      issues.checkName("note", note);
+      issues.throwIfAny();
+      await writeAudit(database, { operator, action: "provider.test", subject: providerSlug, note });
       return {};
     },
   };

@@ -7,7 +7,7 @@ import type {
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { callerKey, principalOf } from "../../lib/identity/caller.ts";
+import { operatorOf, principalOf } from "../../lib/identity/caller.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import type { Attempter } from "./delivery/attempt.ts";
@@ -162,10 +162,9 @@ export function createAdminHandlers({
   log,
 }: AdminHandlerOptions): Partial<ServiceImpl<typeof DestinationAdminService>> {
   return {
-    async resealDestinations(_request, { signal, values }) {
-      const { resealed, current, unreadable } = await resealDestinations(database, keeper, signal);
-      const caller = values.get(callerKey);
-      const operator = caller.kind === "operator" ? caller.subject : "";
+    async resealDestinations(_request, context) {
+      const operator = operatorOf(context);
+      const { resealed, current, unreadable } = await resealDestinations(database, keeper, context.signal);
       log.info({ operator, resealed, current, unreadable }, "settings of destinations sealed anew");
       return {
         resealed: BigInt(resealed),

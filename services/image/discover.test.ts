@@ -1,15 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ImageModelSchema, type ParameterCapability } from "../../gen/media/image/v1/image_pb.ts";
+import { systemClock } from "../../lib/runtime/clock.ts";
 import type { ImageEndpoint } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/manifests.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { imageCatalogOf, imageEndpoint } from "../../test/fakes/fake-image.ts";
 import { listImageModels } from "./discover.ts";
 
+const unseen = { health: new EndpointHealth({ clock: systemClock }), providers: { operatorKeys: () => 1 } };
+
 const listed = (...endpoints: ImageEndpoint[]) =>
-  listImageModels(imageCatalogOf(...endpoints)).map((model) => create(ImageModelSchema, model));
+  listImageModels(imageCatalogOf(...endpoints), unseen).map((model) => create(ImageModelSchema, model));
 
 /** A list of values, `[min, max]` or true, by name. */
 function plain(capabilities: readonly ParameterCapability[] = []) {
@@ -138,7 +142,7 @@ test("everything of the catalogue that comes along can be listed", async () => {
     directories: [builtInCatalogDirectory],
     providerSlugs: builtInProviders.map(({ slug }) => slug),
   });
-  const models = listImageModels(catalog).map((model) => create(ImageModelSchema, model));
+  const models = listImageModels(catalog, unseen).map((model) => create(ImageModelSchema, model));
   expect(models.map(({ id }) => id)).toEqual(catalog.imageModels().map(({ id }) => id));
   expect(models.map(({ id }) => id)).toContain("local/postcard");
   for (const model of models) {

@@ -7,15 +7,23 @@ import type {
 import type { Catalog, ImageEndpoint, ImageModel } from "../../providers/catalog/catalog.ts";
 import type { ImageCapabilities } from "../../providers/catalog/image.ts";
 import type { ImageFormat } from "../../providers/contract.ts";
+import { toProtoHealth } from "../../providers/routing/provider-states.ts";
+import { type HealthSources, seenHealth } from "../../providers/routing/seen-health.ts";
 import { canTranscode } from "./encode.ts";
 import { offeredRatios, offeredTiers } from "./size.ts";
 
 /** The image models of a catalogue as they travel, ordered by id. */
-export function listImageModels(catalog: Catalog): MessageInitShape<typeof ImageModelSchema>[] {
-  return catalog.imageModels().map(toProtoImageModel);
+export function listImageModels(
+  catalog: Catalog,
+  seen: HealthSources,
+): MessageInitShape<typeof ImageModelSchema>[] {
+  return catalog.imageModels().map((model) => toProtoImageModel(model, seen));
 }
 
-function toProtoImageModel(model: ImageModel): MessageInitShape<typeof ImageModelSchema> {
+function toProtoImageModel(
+  model: ImageModel,
+  seen: HealthSources,
+): MessageInitShape<typeof ImageModelSchema> {
   const images = model.endpoints.map(({ image }) => image);
   return {
     id: model.id,
@@ -27,11 +35,14 @@ function toProtoImageModel(model: ImageModel): MessageInitShape<typeof ImageMode
     outputModalities: ["image"],
     supportedParameters: anyOf(images.map(capabilitiesOf)).map(toProtoCapability),
     supportsStreaming: images.some(({ streaming }) => streaming),
-    endpoints: model.endpoints.map(toProtoImageEndpoint),
+    endpoints: model.endpoints.map((endpoint) => toProtoImageEndpoint(endpoint, seen)),
   };
 }
 
-function toProtoImageEndpoint(endpoint: ImageEndpoint): MessageInitShape<typeof ImageEndpointSchema> {
+function toProtoImageEndpoint(
+  endpoint: ImageEndpoint,
+  seen: HealthSources,
+): MessageInitShape<typeof ImageEndpointSchema> {
   const { id, providerSlug, providerName, image, passthrough, prices } = endpoint;
   return {
     endpointId: id,
@@ -40,6 +51,7 @@ function toProtoImageEndpoint(endpoint: ImageEndpoint): MessageInitShape<typeof 
     supportedParameters: capabilitiesOf(image).map(toProtoCapability),
     allowedPassthroughParameters: [...passthrough],
     supportsStreaming: image.streaming,
+    health: toProtoHealth(seenHealth(endpoint, seen)),
     prices: prices.map(({ billable, unit, nanoUsdPerMillion, variant }) => ({
       billable,
       unit,

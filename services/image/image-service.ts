@@ -1,11 +1,12 @@
 import type { HandlerContext, Interceptor, ServiceImpl } from "@connectrpc/connect";
 import sharp from "sharp";
+import { ImageAdminService } from "../../gen/media/image/v1/image_admin_service_pb.ts";
 import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
-import { callerKey } from "../../lib/identity/caller.ts";
+import { callerKey, principalOf } from "../../lib/identity/caller.ts";
 import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
@@ -15,16 +16,18 @@ import { requestLogKey } from "../../lib/rpc/request-context.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { callInterceptors } from "../../lib/service/call-interceptors.ts";
-import type { GeneratorOptions } from "../../lib/service/open-generation.ts";
+import type { GeneratorOptions, RecordProviderTest } from "../../lib/service/open-generation.ts";
 import type { Service } from "../../lib/service/run-service.ts";
 import type { OpenProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
+import { providerStates } from "../../providers/routing/provider-states.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
 import { listImageModels } from "./discover.ts";
 import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
 import { DecodeBudget } from "./references/decode-budget.ts";
 import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references/references.ts";
+import { imageAdminHandlers } from "./test-provider.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
 
 interface ImageServiceOptions extends GeneratorOptions, OpenProviders {
@@ -64,8 +67,8 @@ export function createImageService(options: ImageServiceOptions): Service {
   };
   const messageLimits = imageMessageLimits(options.maxBodyBytes);
   return {
-    services: [ImageService],
-    routes: imageRoutes(dependencies, messageLimits, [
+    services: [ImageService, ImageAdminService],
+    routes: imageRoutes({ ...dependencies, record: options.recordProviderTest }, messageLimits, [
       ...callInterceptors({ ...options, audience: "image", clock }),
       counted,
     ]),
@@ -103,16 +106,20 @@ interface ImageRouteDependencies extends Omit<GenerateDependencies, keyof ImageW
 }
 
 /**
- * Registers ImageService with message limits of its own, whatever else is on the port; `interceptors` establish who
- * calls and translate errors.
+ * Registers the services, ImageService with message limits of its own, whatever else is on the port; `interceptors`
+ * establish who calls and translate errors.
  */
 function imageRoutes(
-  dependencies: ImageRouteDependencies,
+  dependencies: ImageRouteDependencies & { readonly record: RecordProviderTest },
   limits: MessageLimits,
   interceptors: Interceptor[],
 ): RegisterRoutes {
-  return (router) =>
+  const roomOf = ({ values }: Pick<HandlerContext, "values">) =>
+    dependencies.imageWorkOf({ key: "tests of providers", life: callLifeOf(values) }).room;
+  return (router) => {
     router.service(ImageService, imageHandlers(dependencies, limits), { interceptors, ...limits });
+    router.service(ImageAdminService, imageAdminHandlers({ ...dependencies, roomOf }), { interceptors });
+  };
 }
 
 function imageHandlers(
@@ -135,7 +142,13 @@ function imageHandlers(
       for await (const frame of frames) yield toProtoFrame(frame, sendImageData);
     },
     listImageModels() {
-      return { models: listImageModels(offered) };
+      return { models: listImageModels(offered, dependencies) };
+    },
+    async listImageProviders(_request, context) {
+      const { catalog, paid } = dependencies;
+      const { accountId } = principalOf(context);
+      const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
+      return { providers: await providerStates(catalog.imageModels(), { ...dependencies, ownKeys }) };
     },
   };
 }

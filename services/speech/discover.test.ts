@@ -1,14 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AudioFormat, SpeechModelSchema } from "../../gen/media/speech/v1/speech_pb.ts";
+import { systemClock } from "../../lib/runtime/clock.ts";
 import type { SpeechEndpoint } from "../../providers/catalog/catalog.ts";
 import { builtInCatalogDirectory, loadCatalog } from "../../providers/catalog/load.ts";
 import { builtInProviders } from "../../providers/manifests.ts";
+import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { catalogOf, speechEndpoint } from "../../test/fakes/fake-speech.ts";
 import { listSpeechModels } from "./discover.ts";
 
+const unseen = { health: new EndpointHealth({ clock: systemClock }), providers: { operatorKeys: () => 1 } };
+
 const listed = (...endpoints: SpeechEndpoint[]) =>
-  listSpeechModels(catalogOf(...endpoints)).map((model) => create(SpeechModelSchema, model));
+  listSpeechModels(catalogOf(...endpoints), unseen).map((model) => create(SpeechModelSchema, model));
 
 test("a model is listed with all that the catalogue says of it", () => {
   const endpoint = speechEndpoint({
@@ -83,7 +87,7 @@ test("everything of the catalogue that comes along can be listed", async () => {
     directories: [builtInCatalogDirectory],
     providerSlugs: builtInProviders.map(({ slug }) => slug),
   });
-  const models = listSpeechModels(catalog).map((model) => create(SpeechModelSchema, model));
+  const models = listSpeechModels(catalog, unseen).map((model) => create(SpeechModelSchema, model));
   expect(models.map(({ id }) => id)).toEqual(catalog.speechModels().map(({ id }) => id));
   for (const model of models) {
     expect(model.endpoints.length, model.id).toBeGreaterThan(0);

@@ -7,14 +7,19 @@ import type {
   SpeechModel,
   Voice,
 } from "../../providers/catalog/catalog.ts";
+import { toProtoHealth } from "../../providers/routing/provider-states.ts";
+import { type HealthSources, seenHealth } from "../../providers/routing/seen-health.ts";
 import { toProtoAudioFormat } from "./convert.ts";
 
 /** The speech models of a catalogue as they travel, ordered by id. */
-export function listSpeechModels(catalog: Catalog): MessageInitShape<typeof SpeechModelSchema>[] {
-  return catalog.speechModels().map(toProtoSpeechModel);
+export function listSpeechModels(
+  catalog: Catalog,
+  seen: HealthSources,
+): MessageInitShape<typeof SpeechModelSchema>[] {
+  return catalog.speechModels().map((model) => toProtoSpeechModel(model, seen));
 }
 
-function toProtoSpeechModel(model: SpeechModel) {
+function toProtoSpeechModel(model: SpeechModel, seen: HealthSources) {
   const first = model.endpoints[0]?.speech;
   return {
     id: model.id,
@@ -24,7 +29,7 @@ function toProtoSpeechModel(model: SpeechModel) {
     createdUnixS: BigInt(model.createdUnixS),
     voices: (first?.voices ?? []).map((voice) => toProtoVoice(voice, first)),
     defaultVoice: first?.defaultVoice ?? "",
-    endpoints: model.endpoints.map(toProtoSpeechEndpoint),
+    endpoints: model.endpoints.map((endpoint) => toProtoSpeechEndpoint(endpoint, seen)),
   };
 }
 
@@ -38,14 +43,8 @@ function toProtoVoice(
   return { id, name, language, gender: gender ?? "", previewUrl, aliases };
 }
 
-function toProtoSpeechEndpoint({
-  id,
-  providerSlug,
-  providerName,
-  speech,
-  passthrough,
-  prices,
-}: SpeechEndpoint) {
+function toProtoSpeechEndpoint(endpoint: SpeechEndpoint, seen: HealthSources) {
+  const { id, providerSlug, providerName, speech, passthrough, prices } = endpoint;
   const hasSamples = speech.formats.some((format) => format !== "mp3");
   const formats = hasSamples ? (["mp3", "pcm"] as const) : (["mp3"] as const);
   return {
@@ -57,6 +56,7 @@ function toProtoSpeechEndpoint({
     supportsSpeed: speech.speed !== undefined,
     supportsInstructions: speech.instructions,
     allowedPassthroughParameters: [...passthrough],
+    health: toProtoHealth(seenHealth(endpoint, seen)),
     prices: prices.map(({ billable, nanoUsdPerMillion }) => ({ billable, nanoUsdPerMillion })),
   };
 }

@@ -39,6 +39,7 @@ function startService(speakers: Record<string, FakeSpeaker | undefined>) {
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
     paid: new FakePaidRequests(),
     limiter: unlimited,
+    recordProviderTest: async () => undefined,
     random: () => 0.5,
     authenticateKey: async (key) => create(PrincipalSchema, principals.get(key) ?? inferenceKey),
     async verifyToken(_token, audience) {

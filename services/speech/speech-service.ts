@@ -1,20 +1,23 @@
-import type { Interceptor, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { SpeechAdminService } from "../../gen/media/speech/v1/speech_admin_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
+import { principalOf } from "../../lib/identity/caller.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import { requestLogKey } from "../../lib/rpc/request-context.ts";
-import type { RegisterRoutes } from "../../lib/rpc/rpc-handler.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import { callInterceptors } from "../../lib/service/call-interceptors.ts";
 import type { GeneratorOptions } from "../../lib/service/open-generation.ts";
 import type { Service } from "../../lib/service/run-service.ts";
 import type { OpenProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
+import { providerStates } from "../../providers/routing/provider-states.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
 import { listSpeechModels } from "./discover.ts";
 import { type SynthesisLimits, type SynthesizeDependencies, synthesize } from "./synthesize.ts";
+import { speechAdminHandlers } from "./test-provider.ts";
 import { Mp3Encoders } from "./transcode.ts";
 
 /** Nothing of it is closed by the service. */
@@ -37,21 +40,20 @@ export function createSpeechService(options: SpeechServiceOptions): Service {
   const health = new EndpointHealth({ clock });
   if (options.metrics !== undefined)
     watchBreakers(options.metrics, offered.speechModels(), { health, providers });
+  const encoders = new Mp3Encoders();
+  const dependencies = { catalog, providers, health, random, limits, encoders, clock, paid };
+  const interceptors = [...callInterceptors({ ...options, audience: "speech", clock }), counted];
   return {
-    services: [SpeechService],
-    routes: speechRoutes(
-      { catalog, providers, health, random, limits, encoders: new Mp3Encoders(), clock, paid },
-      [...callInterceptors({ ...options, audience: "speech", clock }), counted],
-    ),
+    services: [SpeechService, SpeechAdminService],
+    routes(router) {
+      const admin = speechAdminHandlers(dependencies, options.recordProviderTest);
+      router.service(SpeechService, speechHandlers(dependencies), { interceptors });
+      router.service(SpeechAdminService, admin, { interceptors });
+    },
     async readiness() {
       return offered.speechModels().length > 0 ? [] : ["no speech model: every provider is off"];
     },
   };
-}
-
-/** Registers SpeechService; `interceptors` establish who calls and translate errors. */
-function speechRoutes(dependencies: SynthesizeDependencies, interceptors: Interceptor[]): RegisterRoutes {
-  return (router) => router.service(SpeechService, speechHandlers(dependencies), { interceptors });
 }
 
 function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeof SpeechService> {
@@ -66,7 +68,13 @@ function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeo
       for await (const frame of frames) yield toProtoFrame(frame);
     },
     listSpeechModels() {
-      return { models: listSpeechModels(offered) };
+      return { models: listSpeechModels(offered, dependencies) };
+    },
+    async listSpeechProviders(_request, context) {
+      const { catalog, paid } = dependencies;
+      const { accountId } = principalOf(context);
+      const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
+      return { providers: await providerStates(catalog.speechModels(), { ...dependencies, ownKeys }) };
     },
   };
 }

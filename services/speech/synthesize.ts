@@ -189,10 +189,11 @@ interface Voice {
   report(): UpstreamReport | undefined;
 }
 
-async function beginSpeaking(
+/** Asks an endpoint. Resolves with its first audio in hand; throws ProviderError. */
+export async function beginSpeaking(
   endpoint: Candidate<SpeechEndpoint>,
   request: SpeechRequest,
-  { providers, encoders }: SynthesizeDependencies,
+  { providers, encoders }: Pick<SynthesizeDependencies, "providers" | "encoders">,
   bounds: AttemptBounds,
 ): Promise<Voice> {
   const { adapter, connection } = await providers.speech(endpoint.providerSlug, endpoint);

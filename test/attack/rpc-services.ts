@@ -6,7 +6,9 @@ import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
 import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_service_pb.ts";
 import { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
+import { ImageAdminService } from "../../gen/media/image/v1/image_admin_service_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { SpeechAdminService } from "../../gen/media/speech/v1/speech_admin_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
@@ -20,7 +22,9 @@ export const rpcServices: readonly DescService[] = [
   ProviderKeyService,
   DestinationAdminService,
   DestinationService,
+  ImageAdminService,
   ImageService,
+  SpeechAdminService,
   SpeechService,
   UsageAdminService,
   UsageService,

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { CreateKeyRequestSchema } from "../../../gen/media/account/v1/key_pb.ts";
+import { operatorOf } from "../../../lib/identity/caller.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
 import {
   fromProtoAccountKind,
@@ -19,7 +20,7 @@ import type { ProviderKeyOptions } from "../provider-keys/provider-key-rpc.ts";
 import { resealProviderKeys } from "../provider-keys/provider-keys.ts";
 import type { AccountDatabase } from "../store.ts";
 import { addMember, createAccount, getAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
-import { checkUuids, operatorOf, readPageSize } from "./admin-requests.ts";
+import { checkUuids, readPageSize } from "./admin-requests.ts";
 import { listAudit, writeAudit } from "./audit.ts";
 
 /** As many accounts with the longest names as fit an answer of 1 MiB; longer pages are cut there. */

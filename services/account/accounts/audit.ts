@@ -1,6 +1,6 @@
 import type { AccountDatabase, AccountTransaction, AuditRow } from "../store.ts";
 
-/** One change by an operator; `subject` names the record it touched and is never a secret. */
+/** What an operator did; `subject` names the record it touched and is never a secret. */
 interface AuditNote {
   readonly operator: string;
   readonly action:
@@ -9,8 +9,9 @@ interface AuditNote {
     | "member.remove"
     | "key.create"
     | "credit.grant"
-    | "provider_keys.reseal";
-  /** Without one the change touched no single account. */
+    | "provider_keys.reseal"
+    | "provider.test";
+  /** Without one it touched no single account. */
   readonly accountId?: string;
   readonly subject: string;
   /** What else there is to say. */
@@ -18,7 +19,10 @@ interface AuditNote {
 }
 
 /** Writes an audit entry that stands exactly if the change does. */
-export async function writeAudit(transaction: AccountTransaction, note: AuditNote): Promise<void> {
+export async function writeAudit(
+  transaction: AccountTransaction | AccountDatabase,
+  note: AuditNote,
+): Promise<void> {
   const { operator, action, accountId = null, subject } = note;
   await transaction
     .insertInto("audit")

@@ -106,6 +106,7 @@ async function serveBoth(
         return unlimited.admit(request, signal);
       },
     },
+    recordProviderTest: async () => undefined,
     limits: { firstByteTimeoutMs: longMs, idleTimeoutMs: longMs, timeoutMs: longMs },
     authenticateKey: async () => create(PrincipalSchema, anyKey),
     verifyToken: () => Promise.reject(new Error("nobody has a token")),

@@ -73,6 +73,7 @@ export async function withVendor<S extends DescService>(
     providers,
     paid,
     limiter: unlimited,
+    recordProviderTest: async () => undefined,
     authenticateKey: async () =>
       create(PrincipalSchema, { keyKind: KeyKind.INFERENCE, scopes: [KeyScope.SPEECH, KeyScope.IMAGES] }),
     verifyToken: () => Promise.reject(new Error("nobody has a token")),

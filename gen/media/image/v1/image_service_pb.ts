@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { GenerateRequestSchema, GenerateResponseSchema, ListImageModelsRequestSchema, ListImageModelsResponseSchema } from "./image_pb.ts";
+import type { GenerateRequestSchema, GenerateResponseSchema, ListImageModelsRequestSchema, ListImageModelsResponseSchema, ListImageProvidersRequestSchema, ListImageProvidersResponseSchema } from "./image_pb.ts";
 import { file_media_image_v1_image } from "./image_pb.ts";
 
 /**
  * Describes the file media/image/v1/image_service.proto.
  */
 export const file_media_image_v1_image_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJtZWRpYS9pbWFnZS92MS9pbWFnZV9zZXJ2aWNlLnByb3RvEg5tZWRpYS5pbWFnZS52MTLKAQoMSW1hZ2VTZXJ2aWNlElEKCEdlbmVyYXRlEh8ubWVkaWEuaW1hZ2UudjEuR2VuZXJhdGVSZXF1ZXN0GiAubWVkaWEuaW1hZ2UudjEuR2VuZXJhdGVSZXNwb25zZSIAMAESZwoPTGlzdEltYWdlTW9kZWxzEiYubWVkaWEuaW1hZ2UudjEuTGlzdEltYWdlTW9kZWxzUmVxdWVzdBonLm1lZGlhLmltYWdlLnYxLkxpc3RJbWFnZU1vZGVsc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_media_image_v1_image]);
+  fileDesc("CiJtZWRpYS9pbWFnZS92MS9pbWFnZV9zZXJ2aWNlLnByb3RvEg5tZWRpYS5pbWFnZS52MTK8AgoMSW1hZ2VTZXJ2aWNlElEKCEdlbmVyYXRlEh8ubWVkaWEuaW1hZ2UudjEuR2VuZXJhdGVSZXF1ZXN0GiAubWVkaWEuaW1hZ2UudjEuR2VuZXJhdGVSZXNwb25zZSIAMAESZwoPTGlzdEltYWdlTW9kZWxzEiYubWVkaWEuaW1hZ2UudjEuTGlzdEltYWdlTW9kZWxzUmVxdWVzdBonLm1lZGlhLmltYWdlLnYxLkxpc3RJbWFnZU1vZGVsc1Jlc3BvbnNlIgOQAgEScAoSTGlzdEltYWdlUHJvdmlkZXJzEikubWVkaWEuaW1hZ2UudjEuTGlzdEltYWdlUHJvdmlkZXJzUmVxdWVzdBoqLm1lZGlhLmltYWdlLnYxLkxpc3RJbWFnZVByb3ZpZGVyc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_media_image_v1_image]);
 
 /**
  * Images for people's programs. Callers send `Authorization: Bearer <API key>` with an inference key of scope `images`.
@@ -41,6 +41,17 @@ export const ImageService: GenService<{
     methodKind: "unary";
     input: typeof ListImageModelsRequestSchema;
     output: typeof ListImageModelsResponseSchema;
+  },
+  /**
+   * Lists who offers any model, on or off: which key opens it, and how it has lately fared in the process that answers.
+   * Any key may ask; what own keys open is told for its account.
+   *
+   * @generated from rpc media.image.v1.ImageService.ListImageProviders
+   */
+  listImageProviders: {
+    methodKind: "unary";
+    input: typeof ListImageProvidersRequestSchema;
+    output: typeof ListImageProvidersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_media_image_v1_image_service, 0);

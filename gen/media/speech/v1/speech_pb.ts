@@ -7,15 +7,19 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { EndpointHealth } from "../../routing/v1/endpoint_health_pb.ts";
+import { file_media_routing_v1_endpoint_health } from "../../routing/v1/endpoint_health_pb.ts";
 import type { ProviderPreferences, ServingEndpoint } from "../../routing/v1/provider_preferences_pb.ts";
 import { file_media_routing_v1_provider_preferences } from "../../routing/v1/provider_preferences_pb.ts";
+import type { ProviderState } from "../../routing/v1/provider_state_pb.ts";
+import { file_media_routing_v1_provider_state } from "../../routing/v1/provider_state_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file media/speech/v1/speech.proto.
  */
 export const file_media_speech_v1_speech: GenFile = /*@__PURE__*/
-  fileDesc("ChxtZWRpYS9zcGVlY2gvdjEvc3BlZWNoLnByb3RvEg9tZWRpYS5zcGVlY2gudjEi0wIKEVN5bnRoZXNpemVSZXF1ZXN0Eg0KBWlucHV0GAEgASgJEg0KBW1vZGVsGAIgASgJEhIKBXZvaWNlGAMgASgJSACIAQESNQoPcmVzcG9uc2VfZm9ybWF0GAQgASgOMhwubWVkaWEuc3BlZWNoLnYxLkF1ZGlvRm9ybWF0EhIKBXNwZWVkGAUgASgBSAGIAQESNwoIcHJvdmlkZXIYBiABKAsyJS5tZWRpYS5yb3V0aW5nLnYxLlByb3ZpZGVyUHJlZmVyZW5jZXMSDAoEdXNlchgHIAEoCRISCgpzZXNzaW9uX2lkGAggASgJEiYKBXRyYWNlGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIZCgxpbnN0cnVjdGlvbnMYCiABKAlIAogBAUIICgZfdm9pY2VCCAoGX3NwZWVkQg8KDV9pbnN0cnVjdGlvbnMi0gEKEFN5bnRoZXNpc1N0YXJ0ZWQSFQoNZ2VuZXJhdGlvbl9pZBgBIAEoCRIsCgZmb3JtYXQYAiABKA4yHC5tZWRpYS5zcGVlY2gudjEuQXVkaW9Gb3JtYXQSFgoOc2FtcGxlX3JhdGVfaHoYAyABKAUSEAoIY2hhbm5lbHMYBCABKAUSMwoIZW5kcG9pbnQYBSABKAsyIS5tZWRpYS5yb3V0aW5nLnYxLlNlcnZpbmdFbmRwb2ludBIaChJpZ25vcmVkX3BhcmFtZXRlcnMYBiADKAkidgoRU3ludGhlc2lzRmluaXNoZWQSGAoQaW5wdXRfY2hhcmFjdGVycxgBIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAIgASgDEhkKEWNvbXBsZXRpb25fdG9rZW5zGAMgASgDEhUKDWNvc3RfbmFub191c2QYBCABKAMinAEKElN5bnRoZXNpemVSZXNwb25zZRI0CgdzdGFydGVkGAEgASgLMiEubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpc1N0YXJ0ZWRIABIPCgVhdWRpbxgCIAEoDEgAEjYKCGZpbmlzaGVkGAMgASgLMiIubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpc0ZpbmlzaGVkSABCBwoFZnJhbWUiaQoFVm9pY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCRIOCgZnZW5kZXIYBCABKAkSEwoLcHJldmlld191cmwYBSABKAkSDwoHYWxpYXNlcxgGIAMoCSI9CgtTcGVlY2hQcmljZRIQCghiaWxsYWJsZRgBIAEoCRIcChRuYW5vX3VzZF9wZXJfbWlsbGlvbhgCIAEoAyKtAgoOU3BlZWNoRW5kcG9pbnQSEwoLZW5kcG9pbnRfaWQYASABKAkSFQoNcHJvdmlkZXJfc2x1ZxgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEi0KB2Zvcm1hdHMYBCADKA4yHC5tZWRpYS5zcGVlY2gudjEuQXVkaW9Gb3JtYXQSHAoUbWF4X2lucHV0X2NoYXJhY3RlcnMYBSABKAUSFgoOc3VwcG9ydHNfc3BlZWQYBiABKAgSJgoeYWxsb3dlZF9wYXNzdGhyb3VnaF9wYXJhbWV0ZXJzGAcgAygJEiwKBnByaWNlcxgIIAMoCzIcLm1lZGlhLnNwZWVjaC52MS5TcGVlY2hQcmljZRIdChVzdXBwb3J0c19pbnN0cnVjdGlvbnMYCSABKAgi2gEKC1NwZWVjaE1vZGVsEgoKAmlkGAEgASgJEhEKCXBlcm1hc2x1ZxgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhYKDmNyZWF0ZWRfdW5peF9zGAUgASgDEiYKBnZvaWNlcxgGIAMoCzIWLm1lZGlhLnNwZWVjaC52MS5Wb2ljZRIVCg1kZWZhdWx0X3ZvaWNlGAcgASgJEjIKCWVuZHBvaW50cxgIIAMoCzIfLm1lZGlhLnNwZWVjaC52MS5TcGVlY2hFbmRwb2ludCIZChdMaXN0U3BlZWNoTW9kZWxzUmVxdWVzdCJIChhMaXN0U3BlZWNoTW9kZWxzUmVzcG9uc2USLAoGbW9kZWxzGAEgAygLMhwubWVkaWEuc3BlZWNoLnYxLlNwZWVjaE1vZGVsKlcKC0F1ZGlvRm9ybWF0EhwKGEFVRElPX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhQKEEFVRElPX0ZPUk1BVF9NUDMQARIUChBBVURJT19GT1JNQVRfUENNEAJiBnByb3RvMw", [file_google_protobuf_struct, file_media_routing_v1_provider_preferences]);
+  fileDesc("ChxtZWRpYS9zcGVlY2gvdjEvc3BlZWNoLnByb3RvEg9tZWRpYS5zcGVlY2gudjEi0wIKEVN5bnRoZXNpemVSZXF1ZXN0Eg0KBWlucHV0GAEgASgJEg0KBW1vZGVsGAIgASgJEhIKBXZvaWNlGAMgASgJSACIAQESNQoPcmVzcG9uc2VfZm9ybWF0GAQgASgOMhwubWVkaWEuc3BlZWNoLnYxLkF1ZGlvRm9ybWF0EhIKBXNwZWVkGAUgASgBSAGIAQESNwoIcHJvdmlkZXIYBiABKAsyJS5tZWRpYS5yb3V0aW5nLnYxLlByb3ZpZGVyUHJlZmVyZW5jZXMSDAoEdXNlchgHIAEoCRISCgpzZXNzaW9uX2lkGAggASgJEiYKBXRyYWNlGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIZCgxpbnN0cnVjdGlvbnMYCiABKAlIAogBAUIICgZfdm9pY2VCCAoGX3NwZWVkQg8KDV9pbnN0cnVjdGlvbnMi0gEKEFN5bnRoZXNpc1N0YXJ0ZWQSFQoNZ2VuZXJhdGlvbl9pZBgBIAEoCRIsCgZmb3JtYXQYAiABKA4yHC5tZWRpYS5zcGVlY2gudjEuQXVkaW9Gb3JtYXQSFgoOc2FtcGxlX3JhdGVfaHoYAyABKAUSEAoIY2hhbm5lbHMYBCABKAUSMwoIZW5kcG9pbnQYBSABKAsyIS5tZWRpYS5yb3V0aW5nLnYxLlNlcnZpbmdFbmRwb2ludBIaChJpZ25vcmVkX3BhcmFtZXRlcnMYBiADKAkidgoRU3ludGhlc2lzRmluaXNoZWQSGAoQaW5wdXRfY2hhcmFjdGVycxgBIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAIgASgDEhkKEWNvbXBsZXRpb25fdG9rZW5zGAMgASgDEhUKDWNvc3RfbmFub191c2QYBCABKAMinAEKElN5bnRoZXNpemVSZXNwb25zZRI0CgdzdGFydGVkGAEgASgLMiEubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpc1N0YXJ0ZWRIABIPCgVhdWRpbxgCIAEoDEgAEjYKCGZpbmlzaGVkGAMgASgLMiIubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpc0ZpbmlzaGVkSABCBwoFZnJhbWUiaQoFVm9pY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCRIOCgZnZW5kZXIYBCABKAkSEwoLcHJldmlld191cmwYBSABKAkSDwoHYWxpYXNlcxgGIAMoCSI9CgtTcGVlY2hQcmljZRIQCghiaWxsYWJsZRgBIAEoCRIcChRuYW5vX3VzZF9wZXJfbWlsbGlvbhgCIAEoAyLfAgoOU3BlZWNoRW5kcG9pbnQSEwoLZW5kcG9pbnRfaWQYASABKAkSFQoNcHJvdmlkZXJfc2x1ZxgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEi0KB2Zvcm1hdHMYBCADKA4yHC5tZWRpYS5zcGVlY2gudjEuQXVkaW9Gb3JtYXQSHAoUbWF4X2lucHV0X2NoYXJhY3RlcnMYBSABKAUSFgoOc3VwcG9ydHNfc3BlZWQYBiABKAgSJgoeYWxsb3dlZF9wYXNzdGhyb3VnaF9wYXJhbWV0ZXJzGAcgAygJEiwKBnByaWNlcxgIIAMoCzIcLm1lZGlhLnNwZWVjaC52MS5TcGVlY2hQcmljZRIdChVzdXBwb3J0c19pbnN0cnVjdGlvbnMYCSABKAgSMAoGaGVhbHRoGAogASgLMiAubWVkaWEucm91dGluZy52MS5FbmRwb2ludEhlYWx0aCLaAQoLU3BlZWNoTW9kZWwSCgoCaWQYASABKAkSEQoJcGVybWFzbHVnGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSFgoOY3JlYXRlZF91bml4X3MYBSABKAMSJgoGdm9pY2VzGAYgAygLMhYubWVkaWEuc3BlZWNoLnYxLlZvaWNlEhUKDWRlZmF1bHRfdm9pY2UYByABKAkSMgoJZW5kcG9pbnRzGAggAygLMh8ubWVkaWEuc3BlZWNoLnYxLlNwZWVjaEVuZHBvaW50IhkKF0xpc3RTcGVlY2hNb2RlbHNSZXF1ZXN0IkgKGExpc3RTcGVlY2hNb2RlbHNSZXNwb25zZRIsCgZtb2RlbHMYASADKAsyHC5tZWRpYS5zcGVlY2gudjEuU3BlZWNoTW9kZWwiHAoaTGlzdFNwZWVjaFByb3ZpZGVyc1JlcXVlc3QiUQobTGlzdFNwZWVjaFByb3ZpZGVyc1Jlc3BvbnNlEjIKCXByb3ZpZGVycxgBIAMoCzIfLm1lZGlhLnJvdXRpbmcudjEuUHJvdmlkZXJTdGF0ZSpXCgtBdWRpb0Zvcm1hdBIcChhBVURJT19GT1JNQVRfVU5TUEVDSUZJRUQQABIUChBBVURJT19GT1JNQVRfTVAzEAESFAoQQVVESU9fRk9STUFUX1BDTRACYgZwcm90bzM", [file_google_protobuf_struct, file_media_routing_v1_endpoint_health, file_media_routing_v1_provider_preferences, file_media_routing_v1_provider_state]);
 
 /**
  * A text to speak.
@@ -400,6 +404,13 @@ export type SpeechEndpoint = Message<"media.speech.v1.SpeechEndpoint"> & {
    * @generated from field: bool supports_instructions = 9;
    */
   supportsInstructions: boolean;
+
+  /**
+   * How it has lately fared in the process that answers.
+   *
+   * @generated from field: media.routing.v1.EndpointHealth health = 10;
+   */
+  health?: EndpointHealth | undefined;
 };
 
 /**
@@ -514,6 +525,42 @@ export type ListSpeechModelsResponse = Message<"media.speech.v1.ListSpeechModels
  */
 export const ListSpeechModelsResponseSchema: GenMessage<ListSpeechModelsResponse> = /*@__PURE__*/
   messageDesc(file_media_speech_v1_speech, 9);
+
+/**
+ * Asks for the providers of speech.
+ *
+ * @generated from message media.speech.v1.ListSpeechProvidersRequest
+ */
+export type ListSpeechProvidersRequest = Message<"media.speech.v1.ListSpeechProvidersRequest"> & {
+};
+
+/**
+ * Describes the message media.speech.v1.ListSpeechProvidersRequest.
+ * Use `create(ListSpeechProvidersRequestSchema)` to create a new message.
+ */
+export const ListSpeechProvidersRequestSchema: GenMessage<ListSpeechProvidersRequest> = /*@__PURE__*/
+  messageDesc(file_media_speech_v1_speech, 10);
+
+/**
+ * The providers with at least one model that has a price.
+ *
+ * @generated from message media.speech.v1.ListSpeechProvidersResponse
+ */
+export type ListSpeechProvidersResponse = Message<"media.speech.v1.ListSpeechProvidersResponse"> & {
+  /**
+   * Ordered by slug.
+   *
+   * @generated from field: repeated media.routing.v1.ProviderState providers = 1;
+   */
+  providers: ProviderState[];
+};
+
+/**
+ * Describes the message media.speech.v1.ListSpeechProvidersResponse.
+ * Use `create(ListSpeechProvidersResponseSchema)` to create a new message.
+ */
+export const ListSpeechProvidersResponseSchema: GenMessage<ListSpeechProvidersResponse> = /*@__PURE__*/
+  messageDesc(file_media_speech_v1_speech, 11);
 
 /**
  * How audio bytes are encoded.

@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { ListSpeechModelsRequestSchema, ListSpeechModelsResponseSchema, SynthesizeRequestSchema, SynthesizeResponseSchema } from "./speech_pb.ts";
+import type { ListSpeechModelsRequestSchema, ListSpeechModelsResponseSchema, ListSpeechProvidersRequestSchema, ListSpeechProvidersResponseSchema, SynthesizeRequestSchema, SynthesizeResponseSchema } from "./speech_pb.ts";
 import { file_media_speech_v1_speech } from "./speech_pb.ts";
 
 /**
  * Describes the file media/speech/v1/speech_service.proto.
  */
 export const file_media_speech_v1_speech_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRtZWRpYS9zcGVlY2gvdjEvc3BlZWNoX3NlcnZpY2UucHJvdG8SD21lZGlhLnNwZWVjaC52MTLYAQoNU3BlZWNoU2VydmljZRJZCgpTeW50aGVzaXplEiIubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpemVSZXF1ZXN0GiMubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpemVSZXNwb25zZSIAMAESbAoQTGlzdFNwZWVjaE1vZGVscxIoLm1lZGlhLnNwZWVjaC52MS5MaXN0U3BlZWNoTW9kZWxzUmVxdWVzdBopLm1lZGlhLnNwZWVjaC52MS5MaXN0U3BlZWNoTW9kZWxzUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_media_speech_v1_speech]);
+  fileDesc("CiRtZWRpYS9zcGVlY2gvdjEvc3BlZWNoX3NlcnZpY2UucHJvdG8SD21lZGlhLnNwZWVjaC52MTLPAgoNU3BlZWNoU2VydmljZRJZCgpTeW50aGVzaXplEiIubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpemVSZXF1ZXN0GiMubWVkaWEuc3BlZWNoLnYxLlN5bnRoZXNpemVSZXNwb25zZSIAMAESbAoQTGlzdFNwZWVjaE1vZGVscxIoLm1lZGlhLnNwZWVjaC52MS5MaXN0U3BlZWNoTW9kZWxzUmVxdWVzdBopLm1lZGlhLnNwZWVjaC52MS5MaXN0U3BlZWNoTW9kZWxzUmVzcG9uc2UiA5ACARJ1ChNMaXN0U3BlZWNoUHJvdmlkZXJzEisubWVkaWEuc3BlZWNoLnYxLkxpc3RTcGVlY2hQcm92aWRlcnNSZXF1ZXN0GiwubWVkaWEuc3BlZWNoLnYxLkxpc3RTcGVlY2hQcm92aWRlcnNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_media_speech_v1_speech]);
 
 /**
  * Speech for people's programs. Callers send `Authorization: Bearer <API key>` with an inference key of scope `speech`.
@@ -41,6 +41,17 @@ export const SpeechService: GenService<{
     methodKind: "unary";
     input: typeof ListSpeechModelsRequestSchema;
     output: typeof ListSpeechModelsResponseSchema;
+  },
+  /**
+   * Lists who offers any model, on or off: which key opens it, and how it has lately fared in the process that answers.
+   * Any key may ask; what own keys open is told for its account.
+   *
+   * @generated from rpc media.speech.v1.SpeechService.ListSpeechProviders
+   */
+  listSpeechProviders: {
+    methodKind: "unary";
+    input: typeof ListSpeechProvidersRequestSchema;
+    output: typeof ListSpeechProvidersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_media_speech_v1_speech_service, 0);

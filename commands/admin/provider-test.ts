@@ -55,7 +55,7 @@ const words: Readonly<Record<Verdict, (slug: string, report: ProviderTestReport)
   [Verdict.OFF]: (slug, { operatorKeys }) =>
     operatorKeys === 0
       ? `${slug} is off: it has no key of the operator's`
-      : `${slug} has ${operatorKeys} keys`,
+      : `${slug} has ${operatorKeys} ${operatorKeys === 1 ? "key" : "keys"}`,
   [Verdict.TOO_DEAR]: (slug, { mostCostNanoUsd }) =>
     `the cheapest call of ${slug} may cost ${usd(mostCostNanoUsd)}, more than a test may`,
   [Verdict.VOICE_NEEDED]: (slug) => `${slug} needs a voice: name one with --voice`,

@@ -22,12 +22,12 @@ import type { OpenProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { providerStates } from "../../providers/routing/provider-states.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
+import { createAdminHandlers } from "./admin-rpc.ts";
 import { fromProtoGenerateRequest } from "./convert.ts";
 import { listImageModels } from "./discover.ts";
 import { type GenerateDependencies, type GenerationLimits, generate } from "./generate.ts";
 import { DecodeBudget } from "./references/decode-budget.ts";
 import { loadReferences, maxReferenceBytes, type ReferenceHolder } from "./references/references.ts";
-import { imageAdminHandlers } from "./test-provider.ts";
 import { toProtoFrame } from "./to-proto-frame.ts";
 
 interface ImageServiceOptions extends GeneratorOptions, OpenProviders {
@@ -118,7 +118,7 @@ function imageRoutes(
     dependencies.imageWorkOf({ key: "tests of providers", life: callLifeOf(values) }).room;
   return (router) => {
     router.service(ImageService, imageHandlers(dependencies, limits), { interceptors, ...limits });
-    router.service(ImageAdminService, imageAdminHandlers({ ...dependencies, roomOf }), { interceptors });
+    router.service(ImageAdminService, createAdminHandlers({ ...dependencies, roomOf }), { interceptors });
   };
 }
 

@@ -14,10 +14,10 @@ import type { OpenProviders } from "../../providers/registry.ts";
 import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { providerStates } from "../../providers/routing/provider-states.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
+import { createAdminHandlers } from "./admin-rpc.ts";
 import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
 import { listSpeechModels } from "./discover.ts";
 import { type SynthesisLimits, type SynthesizeDependencies, synthesize } from "./synthesize.ts";
-import { speechAdminHandlers } from "./test-provider.ts";
 import { Mp3Encoders } from "./transcode.ts";
 
 /** Nothing of it is closed by the service. */
@@ -46,7 +46,7 @@ export function createSpeechService(options: SpeechServiceOptions): Service {
   return {
     services: [SpeechService, SpeechAdminService],
     routes(router) {
-      const admin = speechAdminHandlers(dependencies, options.recordProviderTest);
+      const admin = createAdminHandlers(dependencies, options.recordProviderTest);
       router.service(SpeechService, speechHandlers(dependencies), { interceptors });
       router.service(SpeechAdminService, admin, { interceptors });
     },

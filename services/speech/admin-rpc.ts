@@ -10,7 +10,7 @@ import type { SpeechRequest } from "./speech-request.ts";
 import { beginSpeaking, type SynthesizeDependencies } from "./synthesize.ts";
 
 /** The handlers of SpeechAdminService. */
-export function speechAdminHandlers(
+export function createAdminHandlers(
   dependencies: SynthesizeDependencies,
   record: RecordProviderTest,
 ): ServiceImpl<typeof SpeechAdminService> {

@@ -23,7 +23,7 @@ interface ImageAdminDependencies
 }
 
 /** The handlers of ImageAdminService. */
-export function imageAdminHandlers(
+export function createAdminHandlers(
   dependencies: ImageAdminDependencies,
 ): ServiceImpl<typeof ImageAdminService> {
   const { catalog, providers, clock, limits, record, roomOf } = dependencies;

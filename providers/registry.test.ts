@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { silentLog } from "../lib/runtime/log.ts";
+import { createLog, silentLog } from "../lib/runtime/log.ts";
 import { noResultFetches, noResults } from "../test/fakes/no-results.ts";
 import type { ImageAdapter, Provider, ProviderManifest, SpeechAdapter } from "./contract.ts";
 import { builtInProviders } from "./manifests.ts";
@@ -148,6 +148,53 @@ test("the operator's catalogue files replace those of the same name that come al
     const builtIn = await modelsOf(undefined);
     expect(builtIn).toContain("local/flite");
     expect(await modelsOf(directory)).toEqual(builtIn.filter((id) => !id.startsWith("local/")));
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("the start says who is on, where redirected, and what has no price, and no secret", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "catalog-"));
+  try {
+    const openai = await readFile(new URL("../catalog/openai.yaml", import.meta.url), "utf8");
+    // The last endpoint loses its prices.
+    const unpriced = openai.slice(0, openai.lastIndexOf("    price_source:"));
+    await writeFile(join(directory, "openai.yaml"), unpriced);
+    const lines: Record<string, unknown>[] = [];
+    const log = createLog({
+      name: "test",
+      level: "info",
+      destination: { write: (line) => void lines.push(JSON.parse(line)) },
+    });
+    const ends: (() => Promise<void>)[] = [];
+    const host = { log, onStop: (end: () => Promise<void>) => void ends.push(end) };
+    const environment = {
+      OPENAI_API_KEY: "sk-secret",
+      OPENAI_BASE_URL: "http://gpu.example:8080/tenant-secret",
+    };
+    const { catalog } = await openProviders(host, { environment, CATALOG_DIR: directory });
+    for (const end of ends) await end();
+    const on = lines.filter(({ msg }) => msg === "provider is on");
+    const modelsOf = (slug: string) =>
+      [...catalog.speechModels(), ...catalog.imageModels()].filter(({ endpoints }) =>
+        endpoints.some(({ providerSlug }) => providerSlug === slug),
+      ).length;
+    expect(on).toMatchObject([
+      { provider: "local", models: modelsOf("local") },
+      { provider: "openai", models: modelsOf("openai"), base_url: "http://gpu.example:8080" },
+    ]);
+    expect(on[0]).not.toHaveProperty("base_url");
+    const without = lines.filter(({ msg }) => String(msg).startsWith("endpoint has no price"));
+    expect(without).toContainEqual(
+      expect.objectContaining({
+        provider: "openai",
+        model: expect.stringMatching(/^openai\//),
+        endpoint_id: expect.stringMatching(/^[\da-f-]{36}$/),
+        msg: "endpoint has no price and serves nobody: set one in prices.yaml",
+      }),
+    );
+    expect(without.length).toBe(catalog.unpriced.length);
+    expect(JSON.stringify(lines)).not.toContain("secret");
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -1,5 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import type { ProviderStateSchema } from "../../gen/media/routing/v1/provider_state_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { imageModelFixture, speechModelFixture } from "../../test/fakes/model-fixtures.ts";
 import {
@@ -12,6 +14,17 @@ import {
 let gateway: GatewayServer;
 let failure: Error | undefined;
 let asked: string[] = [];
+let states: { speech?: ProviderStates; image?: ProviderStates } = {};
+
+type ProviderStates = MessageInitShape<typeof ProviderStateSchema>[];
+
+const acme = { slug: "acme", name: "Acme", on: true, takesOwnKeys: true, keyVariable: "ACME_API_KEY" };
+
+function statesOf(medium: "speech" | "image"): ProviderStates {
+  asked.push(medium);
+  if (failure !== undefined) throw failure;
+  return states[medium] ?? [];
+}
 
 beforeAll(async () => {
   const answer = <T>(medium: string, models: T[]) => {
@@ -20,14 +33,21 @@ beforeAll(async () => {
     return { models };
   };
   gateway = await startGatewayServer({
-    handlers: { listSpeechModels: () => answer("speech", [speechModelFixture]) },
-    imageHandlers: { listImageModels: () => answer("image", [imageModelFixture]) },
+    handlers: {
+      listSpeechModels: () => answer("speech", [speechModelFixture]),
+      listSpeechProviders: () => ({ providers: statesOf("speech") }),
+    },
+    imageHandlers: {
+      listImageModels: () => answer("image", [imageModelFixture]),
+      listImageProviders: () => ({ providers: statesOf("image") }),
+    },
   });
 });
 
 beforeEach(() => {
   failure = undefined;
   asked = [];
+  states = {};
 });
 
 afterAll(() => gateway.close({ delayMs: 0, timeoutMs: 0 }));
@@ -199,19 +219,67 @@ describe("one model", () => {
   );
 });
 
-test("providers are listed once each", async () => {
-  expect(await (await get("/providers")).json()).toEqual({
-    data: [
-      {
-        slug: "acme",
-        name: "Acme",
-        privacy_policy_url: null,
-        terms_of_service_url: null,
-        status_page_url: null,
-        headquarters: null,
-        datacenters: null,
-      },
-    ],
+describe("providers", () => {
+  const untold = {
+    privacy_policy_url: null,
+    terms_of_service_url: null,
+    status_page_url: null,
+    headquarters: null,
+    datacenters: null,
+  };
+  const at = (seconds: number) => ({ seconds: BigInt(seconds) });
+
+  test("are listed once each, with what both media say of them", async () => {
+    const speech = { models: 2, endpoints: 2, openBreakers: 1, ended: 8n, failed: 1n };
+    const image = { models: 1, endpoints: 1, openBreakers: 0, ended: 2n, failed: 1n };
+    states = {
+      speech: [{ ...acme, ...speech, lastFailure: { kind: "timeout", at: at(1_900_000_000) } }],
+      image: [
+        { ...acme, slug: "aaa", name: "Triple", on: false },
+        { ...acme, ...image, lastFailure: { kind: "upstream", at: at(1_900_000_060) } },
+      ],
+    };
+    expect(await (await get("/providers")).json()).toEqual({
+      data: [
+        {
+          slug: "aaa",
+          name: "Triple",
+          is_on: false,
+          opened_by: "none",
+          takes_own_keys: true,
+          operator_key_variable: "ACME_API_KEY",
+          models: 0,
+          health: { breaker: "closed", attempts: 0, error_share: null, last_error: null },
+          ...untold,
+        },
+        {
+          slug: "acme",
+          name: "Acme",
+          is_on: true,
+          opened_by: "operator_key",
+          takes_own_keys: true,
+          operator_key_variable: "ACME_API_KEY",
+          models: 3,
+          health: {
+            breaker: "partly_open",
+            attempts: 10,
+            error_share: 0.2,
+            last_error: { kind: "upstream", at: "2030-03-17T17:47:40.000Z" },
+          },
+          ...untold,
+        },
+      ],
+    });
+  });
+
+  test.for([
+    [{ on: true, ownKey: true }, "both"],
+    [{ on: false, ownKey: true }, "own_key"],
+    [{ on: true, takesOwnKeys: false, keyVariable: "" }, "no_key_needed"],
+  ] as const)("say who opens them: %o", async ([more, word]) => {
+    states = { speech: [{ ...acme, endpoints: 1, openBreakers: 1, ...more }] };
+    const { data } = (await (await get("/providers")).json()) as { data: object[] };
+    expect(data).toMatchObject([{ is_on: true, opened_by: word, health: { breaker: "open" } }]);
   });
 });
 
@@ -250,6 +318,14 @@ describe("image models", () => {
           supported_parameters: capabilities,
           allowed_passthrough_parameters: ["style"],
           supports_streaming: true,
+          health: {
+            breaker: "closed",
+            attempts: 0,
+            error_share: null,
+            last_error: null,
+            first_output_ms: null,
+            units_per_second: null,
+          },
           pricing: [
             { billable: "output_image", unit: "image", cost_usd: 0.04, variant: "high" },
             { billable: "input_text", unit: "token", cost_usd: 0.000005 },

@@ -80,6 +80,36 @@ async function refusalOf(
   );
 }
 
+describe("RecordProviderTest", () => {
+  const asked = { operator: "ada", providerSlug: "acme", note: "speech: acme/voice" };
+
+  test("stands in the audit under the operator's name", async () => {
+    await speech.recordProviderTest(asked);
+    const { operator, action, account_id, subject, note } = await server.database
+      .selectFrom("audit")
+      .selectAll()
+      .orderBy("id", "desc")
+      .executeTakeFirstOrThrow();
+    expect({ operator, action, account_id, subject, note }).toEqual({
+      operator: "ada",
+      action: "provider.test",
+      account_id: null,
+      subject: "acme",
+      note: "speech: acme/voice",
+    });
+  });
+
+  test("says of what is missing where, and is for those alone who test", async () => {
+    const empty = speech.recordProviderTest({ operator: "", providerSlug: "", note: "" });
+    const paths = ["operator", "provider_slug", "note"];
+    expect(await refusalOf(empty)).toEqual({ reason: ErrorReason.INVALID_BODY, paths });
+    const gateway = server.client(AccountInternalService, await server.tokenOf("gateway"));
+    expect(await refusalOf(gateway.recordProviderTest(asked))).toMatchObject({
+      reason: ErrorReason.CALLER_NOT_ALLOWED,
+    });
+  });
+});
+
 describe("Reserve", () => {
   test("answers each reservation in its order, and the same again", async () => {
     const late = reservation(1n, { deadline: timestampFromMs(Date.now() - 60_000) });

@@ -12,8 +12,8 @@ import {
   type TestStandalone,
 } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai.ts";
-import type { SpeechBehaviour } from "../upstreams/openai-behaviour.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
+import type { SpeechBehaviour } from "../upstreams/openai/openai-behaviour.ts";
 
 /** What no answer may show: the vendor's words, its key. */
 const vendorWords = "marmalade at https://internal.example.test";

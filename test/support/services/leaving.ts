@@ -85,6 +85,8 @@ export async function startLeavingScene(): Promise<LeavingScene> {
   };
 }
 
+const room = { maxBodyBytes, maxInflightReferenceBytes: 4 * maxBodyBytes };
+
 /** Puts both services on a port; `onCall` hears of the signal of each call. */
 async function serveBoth(
   upstream: OpenAiUpstream,
@@ -112,15 +114,7 @@ async function serveBoth(
     verifyToken: () => Promise.reject(new Error("nobody has a token")),
     log: silentLog,
   };
-  const services = [
-    createSpeechService(both),
-    createImageService({
-      ...both,
-      maxBodyBytes,
-      maxInflightReferenceBytes: 4 * maxBodyBytes,
-      fetchReference,
-    }),
-  ];
+  const services = [createSpeechService(both), createImageService({ ...both, ...room, fetchReference })];
   const server = await startRpcServer({
     host: "127.0.0.1",
     port: 0,

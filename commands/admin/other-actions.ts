@@ -53,9 +53,9 @@ export const otherAdminActions: Readonly<Record<string, OtherAdminAction>> = {
     },
   },
   "provider test": {
-    options: ["operator", "key", "voice"],
+    options: ["operator", "medium", "key", "voice"],
     positionals: ["provider"],
-    usage: "<provider> [--key <n>] [--voice <voice>]",
+    usage: "<provider> [--medium speech|image] [--key <n>] [--voice <voice>]",
     run: testProvider,
   },
 };

@@ -18,21 +18,28 @@ const timeoutMs = 150_000;
 /** More keys than anybody has of a provider. */
 const maxKeys = 1000;
 
-/** Has the service that holds the key try a provider: by speech where it speaks, else by an image. Throws StartError. */
+/**
+ * Has the service that holds the key try a provider: by speech where it speaks and no medium is named, else by an image.
+ * Throws StartError.
+ */
 export async function testProvider({
   provider: providerSlug,
+  medium = "",
   key,
   voice = "",
   operator,
 }: AdminOptions): Promise<AdminOutput> {
   if (providerSlug === undefined) throw new StartError("name a provider: provider test <slug>");
+  if (!["", "speech", "image"].includes(medium)) throw new StartError("--medium takes speech or image");
   const operatorKey = key === undefined ? {} : { operatorKey: countOf("key", key, maxKeys) };
   const asked = { providerSlug, ...operatorKey };
-  const speech = createRpcClient(SpeechAdminService, await transportTo("speech", operator));
-  const spoken = await speech
-    .testSpeechProvider({ ...asked, voice }, { timeoutMs })
-    .catch(refused("speech service"));
-  if (spoken.report?.verdict !== Verdict.NOT_OFFERED) return outputOf(providerSlug, spoken.report);
+  if (medium !== "image") {
+    const speech = createRpcClient(SpeechAdminService, await transportTo("speech", operator));
+    const { report } = await speech
+      .testSpeechProvider({ ...asked, voice }, { timeoutMs })
+      .catch(refused("speech service"));
+    if (medium === "speech" || report?.verdict !== Verdict.NOT_OFFERED) return outputOf(providerSlug, report);
+  }
   const image = createRpcClient(ImageAdminService, await transportTo("image", operator));
   const { report } = await image.testImageProvider(asked, { timeoutMs }).catch(refused("image service"));
   return outputOf(providerSlug, report);
@@ -51,7 +58,7 @@ const words: Readonly<Record<Verdict, (slug: string, report: ProviderTestReport)
   [Verdict.UNSPECIFIED]: () => "the service says nothing of it",
   [Verdict.OK]: (slug) => `${slug} answers`,
   [Verdict.SLOW]: (slug) => `${slug} answers, but slowly`,
-  [Verdict.NOT_OFFERED]: (slug) => `no provider ${slug} offers a model that has a price`,
+  [Verdict.NOT_OFFERED]: (slug) => `no provider ${slug} offers such a model that has a price`,
   [Verdict.OFF]: (slug, { operatorKeys }) =>
     operatorKeys === 0
       ? `${slug} is off: it has no key of the operator's`

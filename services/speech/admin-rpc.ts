@@ -25,7 +25,7 @@ export function createAdminHandlers(
       const medium: TestedMedium<SpeechEndpoint> = {
         name: "speech",
         endpoints: catalog.speechModels().flatMap(({ endpoints }) => endpoints),
-        canTry: (endpoint) => request(endpoint).voice !== undefined,
+        canTry: (endpoint) => endpoint.speech.voiceOptional === true || request(endpoint).voice !== undefined,
         mostCost: (endpoint) => mostCostOf(endpoint, request(endpoint)),
         async *outputs(endpoint, bounds) {
           const { first, rest } = await beginSpeaking(endpoint, request(endpoint), dependencies, bounds);

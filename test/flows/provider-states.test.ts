@@ -180,10 +180,12 @@ describe("a test by the operator", () => {
       error: "error: gemini is off: it has no key of the operator's\n",
     });
     expect((await tryProvider("nobody")).error).toBe(
-      "error: no provider nobody offers a model that has a price\n",
+      "error: no provider nobody offers such a model that has a price\n",
     );
     expect((await tryProvider("openai", "--key", "2")).error).toBe("error: openai has 1 key\n");
-    expect(await tryProvider("local")).toMatchObject({ code: 0, out: "local answers\n" });
+    const drawn = await tryProvider("local", "--medium", "image");
+    expect(drawn).toMatchObject({ code: 0, out: "local answers\n" });
+    expect(drawn.error).toMatch(/^local\/painter at endpoint /);
   });
 
   test("says nothing to routing", async () => {

@@ -118,12 +118,7 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     slugs,
     isOn,
     operatorKeys,
-    redirectedTo: (slug) => {
-      const baseUrl = connections.get(slug)?.baseUrl;
-      return manifests.some((each) => each.slug === slug && each.defaultBaseUrl !== baseUrl)
-        ? baseUrl
-        : undefined;
-    },
+    redirectedTo: (slug) => connections.get(slug)?.redirectedTo,
     takesOwnKeys,
     keyVariable: (slug) => (takesOwnKeys(slug) ? keyVariable(slug) : undefined),
     load: async () => void (await Promise.all(slugs.filter(isOn).map((slug) => running.find(slug)))),

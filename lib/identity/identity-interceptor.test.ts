@@ -18,7 +18,9 @@ import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_serv
 import { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { ImageAdminService } from "../../gen/media/image/v1/image_admin_service_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
+import { SpeechAdminService } from "../../gen/media/speech/v1/speech_admin_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
@@ -45,7 +47,9 @@ import { createTokenInterceptor } from "./token-interceptor.ts";
 
 const services: readonly DescService[] = [
   SpeechService,
+  SpeechAdminService,
   ImageService,
+  ImageAdminService,
   KeyService,
   CreditService,
   ProviderKeyService,

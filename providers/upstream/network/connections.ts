@@ -10,6 +10,8 @@ import type { ProviderManifest } from "../../contract.ts";
 /** How the operator has set up a provider. */
 export interface OperatorConnection {
   readonly baseUrl: string;
+  /** The same where it is not the provider's own. */
+  readonly redirectedTo?: string | undefined;
   /**
    * Best first, each once; none where the provider is off but for accounts' own keys. A provider that needs none has an empty
    * one.
@@ -36,8 +38,9 @@ export function readConnections(
       throw new ConfigError(`configuration: ${keyVariable(slug)} must be printable ASCII without blanks`);
     }
     const baseUrl = values.addresses[baseUrlVariable(slug)] ?? defaultBaseUrl;
+    const redirectedTo = baseUrl === defaultBaseUrl ? undefined : baseUrl;
     const isOff = needsAddress === true && baseUrl === "";
-    connections.set(slug, { baseUrl, apiKeys: isOff ? [] : [...apiKeys] });
+    connections.set(slug, { baseUrl, redirectedTo, apiKeys: isOff ? [] : [...apiKeys] });
   }
   return connections;
 }
@@ -47,9 +50,10 @@ export function keyVariable(slug: string): string {
   return `${prefix(slug)}_API_KEY`;
 }
 
-/** The environment variable without which a provider is off. */
-export function switchVariable({ slug, needsAddress }: ProviderManifest): string {
-  return needsAddress === true ? baseUrlVariable(slug) : keyVariable(slug);
+/** The environment variable without which a provider is off; undefined where there is none. */
+export function switchVariable({ slug, needsAddress, needsKey }: ProviderManifest): string | undefined {
+  if (needsAddress === true) return baseUrlVariable(slug);
+  return needsKey ? keyVariable(slug) : undefined;
 }
 
 function baseUrlVariable(slug: string): string {

@@ -30,7 +30,7 @@ describe("readConnections", () => {
 
   test("an address may be set without a key, for the keys of accounts", () => {
     const connections = readConnections(manifests, { ACME_BASE_URL: "http://a" });
-    expect(connections.get("acme")).toEqual({ baseUrl: "http://a", apiKeys: [] });
+    expect(connections.get("acme")).toEqual({ baseUrl: "http://a", redirectedTo: "http://a", apiKeys: [] });
   });
 
   test("takes the vendor's address unless another is set, and keys without the blanks of a mounted file", () => {
@@ -40,7 +40,11 @@ describe("readConnections", () => {
       TWO_WORDS_BASE_URL: "http://127.0.0.1:9/base/",
     });
     expect(connections.get("acme")).toEqual({ baseUrl: "https://acme.example", apiKeys: ["key-1"] });
-    expect(connections.get("two-words")).toEqual({ baseUrl: "http://127.0.0.1:9/base", apiKeys: ["key-2"] });
+    expect(connections.get("two-words")).toEqual({
+      baseUrl: "http://127.0.0.1:9/base",
+      redirectedTo: "http://127.0.0.1:9/base",
+      apiKeys: ["key-2"],
+    });
   });
 
   test("takes several keys in their order, each once", () => {

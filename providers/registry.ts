@@ -53,8 +53,8 @@ export interface ProviderSet {
   redirectedTo(slug: string): string | undefined;
   /** Whether an account may bring its own key to a provider; false for unknown slugs. */
   takesOwnKeys(slug: string): boolean;
-  /** The environment variable by which the operator switches it on; undefined where it needs no key. */
-  keyVariable(slug: string): string | undefined;
+  /** The environment variable without which it is off; undefined where there is none. */
+  switchVariable(slug: string): string | undefined;
   /** Makes the adapters of the providers that are on, ahead of the first request. */
   load(): Promise<void>;
   /**
@@ -106,9 +106,9 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
   });
   const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
   const isOn = (slug: string) => operatorKeys(slug) > 0;
-  const takesOwnKeys = (slug: string) => manifests.some((each) => each.slug === slug && each.needsKey);
-  for (const manifest of manifests.filter(({ slug }) => !isOn(slug)))
-    log.info({ provider: manifest.slug }, `provider is off: ${switchVariable(manifest)} is not set`);
+  const switches = new Map(manifests.map((manifest) => [manifest.slug, switchVariable(manifest)]));
+  for (const slug of slugs.filter((each) => !isOn(each)))
+    log.info({ provider: slug }, `provider is off: ${switches.get(slug)} is not set`);
   const connect = (slug: string, credential: Credential = {}): ProviderConnection | undefined => {
     const { baseUrl, apiKeys = [] } = connections.get(slug) ?? {};
     const { operatorKey = 0, ownKey: apiKey = apiKeys[operatorKey] } = credential;
@@ -119,8 +119,8 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     isOn,
     operatorKeys,
     redirectedTo: (slug) => connections.get(slug)?.redirectedTo,
-    takesOwnKeys,
-    keyVariable: (slug) => (takesOwnKeys(slug) ? keyVariable(slug) : undefined),
+    takesOwnKeys: (slug) => manifests.some((each) => each.slug === slug && each.needsKey),
+    switchVariable: (slug) => switches.get(slug),
     load: async () => void (await Promise.all(slugs.filter(isOn).map((slug) => running.find(slug)))),
     speech: async (slug, credential) => {
       const connection = connect(slug, credential);

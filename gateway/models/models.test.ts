@@ -18,7 +18,7 @@ let states: { speech?: ProviderStates; image?: ProviderStates } = {};
 
 type ProviderStates = MessageInitShape<typeof ProviderStateSchema>[];
 
-const acme = { slug: "acme", name: "Acme", on: true, takesOwnKeys: true, keyVariable: "ACME_API_KEY" };
+const acme = { slug: "acme", name: "Acme", on: true, takesOwnKeys: true, switchVariable: "ACME_API_KEY" };
 
 function statesOf(medium: "speech" | "image"): ProviderStates {
   asked.push(medium);
@@ -247,7 +247,7 @@ describe("providers", () => {
           is_on: false,
           opened_by: "none",
           takes_own_keys: true,
-          operator_key_variable: "ACME_API_KEY",
+          switched_on_by: "ACME_API_KEY",
           models: 0,
           health: { breaker: "closed", attempts: 0, error_share: null, last_error: null },
           ...untold,
@@ -258,7 +258,7 @@ describe("providers", () => {
           is_on: true,
           opened_by: "operator_key",
           takes_own_keys: true,
-          operator_key_variable: "ACME_API_KEY",
+          switched_on_by: "ACME_API_KEY",
           models: 3,
           health: {
             breaker: "partly_open",
@@ -275,7 +275,7 @@ describe("providers", () => {
   test.for([
     [{ on: true, ownKey: true }, "both"],
     [{ on: false, ownKey: true }, "own_key"],
-    [{ on: true, takesOwnKeys: false, keyVariable: "" }, "no_key_needed"],
+    [{ on: true, takesOwnKeys: false, switchVariable: "" }, "no_key_needed"],
   ] as const)("say who opens them: %o", async ([more, word]) => {
     states = { speech: [{ ...acme, endpoints: 1, openBreakers: 1, ...more }] };
     const { data } = (await (await get("/providers")).json()) as { data: object[] };

@@ -30,8 +30,9 @@ export const providerListSchema = Type.Object({
         description: "Whose key opens it: the operator's, your account's own (POST /byok), or both.",
       }),
       takes_own_keys: Type.Boolean({ description: "Whether accounts may bring their own key." }),
-      operator_key_variable: nullableString({
-        description: "By which the operator switches it on for everybody; null: it needs no key.",
+      switched_on_by: nullableString({
+        description:
+          "The environment variable by which the operator switches it on for everybody; null: there is none.",
       }),
       models: Type.Integer({ minimum: 0, description: "How many it offers while it is on." }),
       health: Type.Object(
@@ -63,7 +64,7 @@ export function toProviderList(states: readonly ProviderState[]): Static<typeof 
 function toProvider(media: readonly ProviderState[]): ProviderBody[] {
   const [first] = media;
   if (first === undefined) return [];
-  const { slug, name, takesOwnKeys, keyVariable } = first;
+  const { slug, name, takesOwnKeys, switchVariable } = first;
   const opened_by = openerOf(first);
   const sum = <N extends "models" | "endpoints" | "openBreakers">(field: N) =>
     media.reduce((total, state) => total + state[field], 0);
@@ -83,7 +84,7 @@ function toProvider(media: readonly ProviderState[]): ProviderBody[] {
       is_on: opened_by !== "none",
       opened_by,
       takes_own_keys: takesOwnKeys,
-      operator_key_variable: keyVariable === "" ? null : keyVariable,
+      switched_on_by: switchVariable === "" ? null : switchVariable,
       models: sum("models"),
       health: {
         breaker: open === 0 ? "closed" : open < sum("endpoints") ? "partly_open" : "open",

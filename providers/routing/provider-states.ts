@@ -19,7 +19,7 @@ interface StateSources {
   readonly providers: {
     operatorKeys(slug: string): number;
     takesOwnKeys(slug: string): boolean;
-    keyVariable(slug: string): string | undefined;
+    switchVariable(slug: string): string | undefined;
   };
   readonly health: EndpointHealth;
   /** The own keys of the account that asks, at some providers. */
@@ -44,7 +44,7 @@ export async function providerStates(
       on: providers.operatorKeys(slug) > 0,
       takesOwnKeys: providers.takesOwnKeys(slug),
       ownKey: own.has(slug),
-      keyVariable: providers.keyVariable(slug) ?? "",
+      switchVariable: providers.switchVariable(slug) ?? "",
       models: models.filter((model) => model.endpoints.some(isHere)).length,
       endpoints: endpoints.length,
       openBreakers: seen.filter(({ breakerOpen }) => breakerOpen).length,

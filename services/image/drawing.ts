@@ -27,7 +27,10 @@ import type { DecodeRoom } from "./references/decode-budget.ts";
 
 /** Of the process, but for `room`. */
 export interface DrawingDependencies {
-  readonly providers: Pick<ProviderSet, "image" | "isOn" | "keyVariable" | "operatorKeys" | "takesOwnKeys">;
+  readonly providers: Pick<
+    ProviderSet,
+    "image" | "isOn" | "operatorKeys" | "switchVariable" | "takesOwnKeys"
+  >;
   /** Where images of this caller's key are transcoded. */
   readonly room: DecodeRoom;
   readonly clock: Clock;

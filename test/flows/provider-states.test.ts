@@ -54,7 +54,7 @@ interface Shown {
   readonly slug: string;
   readonly is_on: boolean;
   readonly opened_by: string;
-  readonly operator_key_variable: string | null;
+  readonly switched_on_by: string | null;
   readonly models: number;
   readonly health: Record<string, unknown>;
 }
@@ -67,7 +67,7 @@ async function providers(): Promise<ReadonlyMap<string, Shown>> {
 
 async function opener(slug: string) {
   const shown = (await providers()).get(slug);
-  return [shown?.is_on, shown?.opened_by, shown?.operator_key_variable];
+  return [shown?.is_on, shown?.opened_by, shown?.switched_on_by];
 }
 
 async function healthOf(model: string) {

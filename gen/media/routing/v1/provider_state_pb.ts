@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/routing/v1/provider_state.proto.
  */
 export const file_media_routing_v1_provider_state: GenFile = /*@__PURE__*/
-  fileDesc("CiVtZWRpYS9yb3V0aW5nL3YxL3Byb3ZpZGVyX3N0YXRlLnByb3RvEhBtZWRpYS5yb3V0aW5nLnYxIogCCg1Qcm92aWRlclN0YXRlEgwKBHNsdWcYASABKAkSDAoEbmFtZRgCIAEoCRIKCgJvbhgDIAEoCBIWCg50YWtlc19vd25fa2V5cxgEIAEoCBIPCgdvd25fa2V5GAUgASgIEhQKDGtleV92YXJpYWJsZRgGIAEoCRIOCgZtb2RlbHMYCCABKAUSEQoJZW5kcG9pbnRzGAkgASgFEhUKDW9wZW5fYnJlYWtlcnMYCiABKAUSDQoFZW5kZWQYCyABKAMSDgoGZmFpbGVkGAwgASgDEjcKDGxhc3RfZmFpbHVyZRgNIAEoCzIhLm1lZGlhLnJvdXRpbmcudjEuRW5kcG9pbnRGYWlsdXJlYgZwcm90bzM", [file_media_routing_v1_endpoint_health]);
+  fileDesc("CiVtZWRpYS9yb3V0aW5nL3YxL3Byb3ZpZGVyX3N0YXRlLnByb3RvEhBtZWRpYS5yb3V0aW5nLnYxIosCCg1Qcm92aWRlclN0YXRlEgwKBHNsdWcYASABKAkSDAoEbmFtZRgCIAEoCRIKCgJvbhgDIAEoCBIWCg50YWtlc19vd25fa2V5cxgEIAEoCBIPCgdvd25fa2V5GAUgASgIEhcKD3N3aXRjaF92YXJpYWJsZRgGIAEoCRIOCgZtb2RlbHMYCCABKAUSEQoJZW5kcG9pbnRzGAkgASgFEhUKDW9wZW5fYnJlYWtlcnMYCiABKAUSDQoFZW5kZWQYCyABKAMSDgoGZmFpbGVkGAwgASgDEjcKDGxhc3RfZmFpbHVyZRgNIAEoCzIhLm1lZGlhLnJvdXRpbmcudjEuRW5kcG9pbnRGYWlsdXJlYgZwcm90bzM", [file_media_routing_v1_endpoint_health]);
 
 /**
  * How a provider stands with one medium, for the account that asks.
@@ -56,11 +56,11 @@ export type ProviderState = Message<"media.routing.v1.ProviderState"> & {
   ownKey: boolean;
 
   /**
-   * The environment variable by which the operator switches it on; empty where it needs no key.
+   * The environment variable without which it is off for those who bring no key; empty where there is none.
    *
-   * @generated from field: string key_variable = 6;
+   * @generated from field: string switch_variable = 6;
    */
-  keyVariable: string;
+  switchVariable: string;
 
   /**
    * How many models of the medium it offers while it is on.

@@ -98,17 +98,13 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
   const running = new RunningProviders(manifests, ({ slug, defaultBaseUrl, keyHosts }) => {
     const { baseUrl } = connections.get(slug) ?? { baseUrl: defaultBaseUrl };
     const { http: way, ca } = networks?.get(slug) ?? { http };
-    return {
-      http: onlyTo(way, baseUrl, keyHosts),
-      fetchResult: results.of(baseUrl, ca),
-      webSocket: webSocketsOnlyTo(webSocket, baseUrl, keyHosts),
-    };
+    const sockets = webSocketsOnlyTo(webSocket, baseUrl, keyHosts);
+    return { http: onlyTo(way, baseUrl, keyHosts), fetchResult: results.of(baseUrl, ca), webSocket: sockets };
   });
   const operatorKeys = (slug: string) => connections.get(slug)?.apiKeys.length ?? 0;
   const isOn = (slug: string) => operatorKeys(slug) > 0;
   const switches = new Map(manifests.map((manifest) => [manifest.slug, switchVariable(manifest)]));
-  for (const slug of slugs.filter((each) => !isOn(each)))
-    log.info({ provider: slug }, `provider is off: ${switches.get(slug)} is not set`);
+  logOff(log, switches, isOn);
   const connect = (slug: string, credential: Credential = {}): ProviderConnection | undefined => {
     const { baseUrl, apiKeys = [] } = connections.get(slug) ?? {};
     const { operatorKey = 0, ownKey: apiKey = apiKeys[operatorKey] } = credential;
@@ -142,6 +138,12 @@ export function createProviders(options: ProvidersOptions): ProviderSet {
     enginePools: () => running.enginePools(),
     close: () => running.close(),
   };
+}
+
+function logOff(log: Log, switches: ReadonlyMap<string, unknown>, isOn: ProviderSet["isOn"]): void {
+  for (const [slug, variable] of switches) {
+    if (!isOn(slug)) log.info({ provider: slug }, `provider is off: ${variable} is not set`);
+  }
 }
 
 /** Providers that have been asked for, each made once. */

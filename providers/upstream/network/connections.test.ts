@@ -87,10 +87,13 @@ describe("readConnections", () => {
     expect(connectionIn({ OWN_GPU_API_KEY: "ann:secret" })?.apiKeys).toEqual([]);
     const OWN_GPU_BASE_URL = "http://127.0.0.1:7860/";
     const baseUrl = "http://127.0.0.1:7860";
-    expect(connectionIn({ OWN_GPU_BASE_URL })).toEqual({ baseUrl, apiKeys: [""] });
+    expect(connectionIn({ OWN_GPU_BASE_URL })).toEqual({ baseUrl, redirectedTo: baseUrl, apiKeys: [""] });
     const OWN_GPU_API_KEY = "ann:secret";
-    expect(connectionIn({ OWN_GPU_BASE_URL, OWN_GPU_API_KEY })).toEqual({ baseUrl, apiKeys: ["ann:secret"] });
-    const switches = ["OWN_GPU_BASE_URL", "ACME_API_KEY", "TWO_WORDS_API_KEY", "ENGINE_API_KEY"];
+    expect(connectionIn({ OWN_GPU_BASE_URL, OWN_GPU_API_KEY })).toMatchObject({
+      baseUrl,
+      apiKeys: ["ann:secret"],
+    });
+    const switches = ["OWN_GPU_BASE_URL", "ACME_API_KEY", "TWO_WORDS_API_KEY", undefined];
     expect([own, ...manifests].map(switchVariable)).toEqual(switches);
   });
 

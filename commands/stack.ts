@@ -1,7 +1,7 @@
 /**
  * `npm run stack`: every service in processes of its own on this machine, with PostgreSQL, Kafka and Redis, until
- * SIGINT or SIGTERM; a second one ends everything at once. SIGUSR2 restarts each process in turn. Ends with 1 and the
- * reason when a part ends by itself.
+ * SIGINT or SIGTERM; a second one ends everything at once. SIGUSR2 restarts each process in turn. A process that dies
+ * is started again; when PostgreSQL, Kafka or Redis ends by itself, all of it ends with 1 and the reason.
  */
 import { createWriteStream, type WriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";

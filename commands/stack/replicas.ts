@@ -3,9 +3,13 @@
  *
  * - A replica is started on a port of the system's choice, counts as started once it says that it is ready, and stays
  *   known to its balancer until it has ended: while it drains, the balancer hears so from the replica itself.
- * - A replica that ends though nobody stopped it is a failure of the stack.
+ * - A replica that ends though nobody stopped it is started again after a pause, each twice as long as the one before
+ *   until it has lived for longer than the longest. One that can't be started the first time is a failure of the stack.
  */
+import { setTimeout as delay } from "node:timers/promises";
+import { RetryPause } from "../../lib/events/retry-pause.ts";
 import type { Log } from "../../lib/runtime/log.ts";
+import { StartError } from "../../lib/runtime/start-error.ts";
 import { type Child, startChild } from "./child.ts";
 import type { KeptProcesses } from "./kept-processes.ts";
 import { listensFor, type ProcessName, processNames, processTiers, scriptOf } from "./processes.ts";
@@ -19,18 +23,30 @@ export interface Replica {
   readonly child: Child;
 }
 
+/** How a replica comes back that has died. */
+interface Revival {
+  readonly pause: RetryPause;
+  /** Ends the tries. */
+  readonly leaving: AbortController;
+}
+
 interface ReplicasOptions {
   readonly count: number;
   /** Whole environment of a service's processes. */
   environmentOf(service: ProcessName): Record<string, string>;
   /** Hears every line of every process. */
   onLine(name: string, line: string): void;
+  /** Hears which process has died, and which serves again. */
+  onNote(note: string): void;
   readonly kept: KeptProcesses;
   readonly log: Log;
 }
 
 const host = "127.0.0.1";
 const keptLines = 50;
+/** Before a process that has died is started again, milliseconds. */
+const firstPauseMs = 500;
+const longestPauseMs = 30_000;
 
 /** Opens a port for each service, 0 for one of the system's choice; nothing is behind them yet. */
 export async function openBalancers(
@@ -50,27 +66,27 @@ export async function openBalancers(
 
 /** All processes of a stack. */
 export class StackReplicas {
-  /** Resolves with a line that says why, when a process has ended that nobody stopped. */
-  readonly failed: Promise<string>;
   readonly #balancers: Readonly<Record<ProcessName, Balancer>>;
   readonly #options: ReplicasOptions;
-  readonly #replicas = new Map<string, Replica>();
+  readonly #replicas = new Map<string, Replica & { readonly revival: Revival }>();
   readonly #stopping = new WeakSet<Child>();
-  readonly #fail: (line: string) => void;
+  readonly #ending = new AbortController();
 
   constructor(balancers: Readonly<Record<ProcessName, Balancer>>, options: ReplicasOptions) {
     this.#balancers = balancers;
     this.#options = options;
-    const { promise, resolve } = Promise.withResolvers<string>();
-    this.failed = promise;
-    this.#fail = resolve;
   }
 
   get all(): readonly Replica[] {
     return [...this.#replicas.values()];
   }
 
-  /** Starts every service, those that others need first. Rejects when a process ends before it is ready. */
+  /** How many connections were refused by a process that was ready a moment before. */
+  get refused(): number {
+    return Object.values(this.#balancers).reduce((sum, balancer) => sum + balancer.refused, 0);
+  }
+
+  /** Starts every service, those that others need first. Throws StartError when a process ends before it is ready. */
   async start(): Promise<void> {
     for (const tier of processTiers) {
       await Promise.all(
@@ -81,7 +97,8 @@ export class StackReplicas {
 
   /** Lets a replica drain and end, and starts another in its place; resolves with the exit code once that is ready. */
   async restart(name: string): Promise<number | string> {
-    const { service, child } = this.#find(name);
+    const { service, child, revival } = this.#find(name);
+    revival.leaving.abort();
     const code = await this.#stop(child);
     await this.#start(service, name);
     return code;
@@ -94,6 +111,7 @@ export class StackReplicas {
 
   /** Lets everything drain and end, those that others need last. Names each that did not end with 0. */
   async stop(): Promise<void> {
+    this.#ending.abort();
     for (const tier of processTiers.toReversed()) {
       await Promise.all(
         this.all
@@ -108,6 +126,7 @@ export class StackReplicas {
 
   /** SIGKILL for all. */
   killAll(): void {
+    this.#ending.abort();
     for (const { child } of this.all) {
       this.#stopping.add(child);
       void child.kill();
@@ -119,7 +138,8 @@ export class StackReplicas {
     return count === 1 ? [service] : Array.from({ length: count }, (_, index) => `${service}-${index + 1}`);
   }
 
-  async #start(service: ProcessName, name: string): Promise<void> {
+  /** Throws StartError when it ends before it is ready; when it does so later, it is started again. */
+  async #start(service: ProcessName, name: string, revival = newRevival()): Promise<void> {
     const { kept, environmentOf, onLine } = this.#options;
     const child = startChild(scriptOf(service), {
       env: environmentOf(service),
@@ -128,19 +148,42 @@ export class StackReplicas {
       onLine: (line) => onLine(name, line),
     });
     kept.keep(child.pid, child.exited);
-    this.#replicas.set(name, { name, service, child });
-    const port = await child.listeningPort(listensFor(service));
+    const replica = { name, service, child, revival };
+    this.#replicas.set(name, replica);
+    const port = await child.listeningPort(listensFor(service)).catch(() => undefined);
+    const ended = child.exited.then((code) => {
+      throw new StartError(`${name} ended (${describe(code, child)}) before it was ready`);
+    });
+    if (port === undefined) return ended;
     const balancer = this.#balancers[service];
     balancer.add(port);
-    void child.exited.then((code) => {
-      balancer.remove(port);
-      if (!this.#stopping.has(child))
-        this.#fail(`${name} ended by itself (${describe(code)})${lastLine(child)}`);
-    });
-    const ended = child.exited.then((code) => {
-      throw new Error(`${name} ended (${describe(code)}) before it was ready${lastLine(child)}`);
-    });
+    void child.exited.then(() => balancer.remove(port));
     await Promise.race([balancer.settled(port, true), ended]);
+    const readyMs = performance.now();
+    void child.exited.then((code) => {
+      if (performance.now() - readyMs > longestPauseMs) revival.pause.reset();
+      if (!this.#stopping.has(child))
+        void this.#revive(replica, revival, `${name} ended by itself (${describe(code, child)})`);
+    });
+  }
+
+  /** Tries to start a process that has died until it is ready, or is stopped. */
+  async #revive({ name, service }: Replica, revival: Revival, death: string): Promise<void> {
+    const { onNote } = this.#options;
+    const signal = AbortSignal.any([this.#ending.signal, revival.leaving.signal]);
+    for (let reason = death; !signal.aborted; ) {
+      const pauseMs = revival.pause.next();
+      onNote(`${reason}; starting it again in ${pauseMs / 1000} s`);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        await this.#start(service, name, revival);
+        onNote(`${name} serves again (process ${this.#find(name).child.pid})`);
+        return;
+      } catch (thrown) {
+        reason = thrown instanceof Error ? thrown.message : String(thrown);
+      }
+    }
   }
 
   #stop(child: Child): Promise<number | string> {
@@ -148,18 +191,19 @@ export class StackReplicas {
     return child.stop();
   }
 
-  #find(name: string): Replica {
+  #find(name: string) {
     const found = this.#replicas.get(name);
     if (found === undefined) throw new Error(`there is no process ${name}`);
     return found;
   }
 }
 
-function describe(code: number | string): string {
-  return typeof code === "number" ? `exit code ${code}` : code;
+function newRevival(): Revival {
+  return { pause: new RetryPause(firstPauseMs, longestPauseMs), leaving: new AbortController() };
 }
 
-function lastLine({ lines }: Child): string {
-  const line = lines.at(-1);
-  return line === undefined ? "" : `: ${line}`;
+/** The exit code and the last words, or the signal. */
+function describe(code: number | string, { lines }: Child): string {
+  if (typeof code === "string") return code;
+  return `exit code ${code}${lines.length === 0 ? "" : `: ${lines.at(-1)}`}`;
 }

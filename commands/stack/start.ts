@@ -38,7 +38,7 @@ export interface Stack {
   /** The first account, when this start made it; its keys are stored nowhere. */
   readonly firstAccount: BootstrapResult | undefined;
   readonly replicas: StackReplicas;
-  /** Resolves with a line that says why, when a part has ended by itself. */
+  /** Resolves with a line that says why, when PostgreSQL, Kafka or Redis has ended by itself. */
   readonly failed: Promise<string>;
   /** Drains and ends everything in the opposite order of its start. */
   stop(): Promise<void>;
@@ -63,7 +63,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function start(options: StackOptions, teardown: Teardown): Promise<Stack> {
-  const { dataDir, replicas: count, ports, log, signal, onLine } = options;
+  const { dataDir, replicas: count, ports, log, signal, onLine, onNote } = options;
   const kept = new KeptProcesses();
   teardown.add(async () => kept.close());
   const failure = Promise.withResolvers<string>();
@@ -95,6 +95,7 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
     count,
     environmentOf: (service) => ({ ...defaults, ...env, ...environmentOf(service, stands) }),
     onLine,
+    onNote,
     kept,
     log,
   });
@@ -106,7 +107,7 @@ async function start(options: StackOptions, teardown: Teardown): Promise<Stack> 
     // Its keys are shown once, so all else must have worked.
     firstAccount: await makeFirstAccount(env),
     replicas,
-    failed: Promise.race([failure.promise, replicas.failed]),
+    failed: failure.promise,
     stop: async () => void (await teardown.run()),
     abandon: () => kept.close(),
   };

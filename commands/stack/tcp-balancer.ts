@@ -3,8 +3,9 @@
  *
  * - Whether a replica is ready is asked of its `/readyz`, again and again; one that can't be reached counts as not
  *   ready until it says otherwise. New connections go to ready ones in turn; those that run are left alone.
- * - A connection is given to one replica, and broken off if that can't be reached: like a cluster's Service, a balancer
- *   does not make up for a process that goes before it has said so.
+ * - A connection that a replica refuses goes to another one, as whoever opens connections in a cluster tries again: such
+ *   a process has gone before it has said so. Connections that were refused are counted; one that breaks later stays
+ *   broken.
  * - While nobody is ready, connections wait for a while, at most so many of them.
  */
 import { once } from "node:events";
@@ -31,6 +32,8 @@ export interface Balancer {
   remove(target: number): void;
   /** Those of the replicas that are ready. */
   readonly ready: readonly number[];
+  /** How many connections a replica refused that counted as ready. */
+  readonly refused: number;
   /** Resolves when a replica is ready, or is not, as last asked. */
   settled(target: number, isReady: boolean): Promise<void>;
   /** Stops listening and cuts what still runs. */
@@ -61,6 +64,9 @@ export async function startBalancer(options: BalancerOptions): Promise<Balancer>
     get ready() {
       return replicas.ready;
     },
+    get refused() {
+      return replicas.refused;
+    },
     settled: (target, isReady) => replicas.until(() => replicas.ready.includes(target) === isReady),
     async close() {
       const closed = once(listener.close(), "close");
@@ -79,6 +85,7 @@ class Replicas {
   readonly #stopping = new AbortController();
   readonly #changed = new Set<() => void>();
   #turn = 0;
+  #refused = 0;
 
   constructor(options: BalancerOptions) {
     this.#options = options;
@@ -130,8 +137,13 @@ class Replicas {
     });
   }
 
+  get refused(): number {
+    return this.#refused;
+  }
+
   /** It could not be reached. */
   lost(target: number): void {
+    this.#refused += 1;
     this.#set(target, false);
   }
 
@@ -188,18 +200,19 @@ class Pairs {
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  /** A connection to a replica; undefined when none is ready in time, or it can't be reached after all. */
+  /** A connection to a replica; undefined when none is ready in time. */
   async #reach(client: Socket): Promise<Socket | undefined> {
-    const target = this.#replicas.next() ?? ((await this.#wait()) ? this.#replicas.next() : undefined);
-    if (target === undefined || client.destroyed) return undefined;
-    const server = connect({ port: target, host: this.#options.host, noDelay: true, allowHalfOpen: true });
-    this.#keep(server);
-    try {
-      await once(server, "connect");
-      return server;
-    } catch {
-      this.#replicas.lost(target);
-      return undefined;
+    for (;;) {
+      const target = this.#replicas.next() ?? ((await this.#wait()) ? this.#replicas.next() : undefined);
+      if (target === undefined || client.destroyed) return undefined;
+      const server = connect({ port: target, host: this.#options.host, noDelay: true, allowHalfOpen: true });
+      this.#keep(server);
+      try {
+        await once(server, "connect");
+        return server;
+      } catch {
+        this.#replicas.lost(target);
+      }
     }
   }
 

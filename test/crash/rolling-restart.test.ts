@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, te
 import { startChild } from "../../commands/stack/child.ts";
 import { processNames } from "../../commands/stack/processes.ts";
 import { redisIsInstalled } from "../../commands/stack/redis-process.ts";
+import type { Replica } from "../../commands/stack/replicas.ts";
 import { type Stack, startStack } from "../../commands/stack/start.ts";
 import { GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { generateApiKey } from "../../lib/identity/api-key.ts";
@@ -33,6 +34,7 @@ let broker: KafkaBroker;
 let upstream: OpenAiUpstream;
 let stack: Stack;
 const lines: string[] = [];
+const notes: string[] = [];
 
 beforeAll(async () => {
   if (kafkaUnavailable() !== undefined || !redisIsInstalled()) return;
@@ -58,7 +60,7 @@ beforeAll(async () => {
     log: silentLog,
     signal: new AbortController().signal,
     onLine: (name, line) => void lines.push(`${name} ${line}`),
-    onNote: () => undefined,
+    onNote: (note) => void notes.push(note),
   });
 }, startTimeoutMs);
 
@@ -114,6 +116,49 @@ test("a rolling restart loses no generation whose caller has left", { timeout: t
   expect(await reconcile()).toEqual({ code: 0, differences: [] });
 });
 
+/** One replica of each, and the requests that it may have been at work on. */
+const killed = [
+  ["speech-1", /^\/audio\/speech$/],
+  ["image-2", /^\/images$/],
+  ["account-1", /^/],
+  ["usage-2", /^\/activity$/],
+  ["destination-1", /^\/observability/],
+  ["gateway-2", /^/],
+] as const;
+
+test("a replica that is killed under load fails only what was inside it, and comes back", {
+  timeout: testTimeoutMs,
+}, async () => {
+  const load = startLoad("killed");
+  for (const [name, paths] of killed) {
+    const more = load.answered + someAnswers;
+    await waitUntil(() => load.answered >= more, patience);
+    const { child } = find(name);
+    const [before, killedMs] = [load.faults.length, performance.now()];
+    process.kill(child.pid, "SIGKILL");
+    await child.exited;
+    const goneMs = performance.now();
+    await waitUntil(() => notes.some((note) => note.startsWith(`${name} serves again `)), patience);
+    expect(notes).toContain(`${name} ended by itself (SIGKILL); starting it again in 0.5 s`);
+    expect(find(name).child.pid).not.toBe(child.pid);
+    const enough = load.answered + someAnswers;
+    await waitUntil(() => load.answered >= enough, patience);
+    const outside = load.faults
+      .slice(before)
+      .filter(
+        ({ path, startedMs, endedMs }) => startedMs > goneMs || endedMs < killedMs || !paths.test(path),
+      );
+    expect(outside, name).toEqual([]);
+  }
+  await load.stop();
+});
+
+function find(name: string): Replica {
+  const found = stack.replicas.all.find((replica) => replica.name === name);
+  if (found === undefined) throw new Error(`there is no ${name}`);
+  return found;
+}
+
 /** Asks for something that takes the upstream some seconds; rejects when its caller leaves. */
 async function startAndKeep(tag: string, isSpeech: boolean, signal: AbortSignal): Promise<void> {
   const marked = isSpeech ? "[[audio=40960 chunk=1024 interval=150]]" : "[[delay=6000]]";
@@ -152,6 +197,8 @@ async function finish(load: SteadyLoad): Promise<void> {
   await waitUntil(() => load.answered >= answeredBefore + someAnswers, patience);
   await load.stop();
   expect(load.faults).toEqual([]);
+  // A process that stops has said so before it refuses anybody.
+  expect(stack.replicas.refused).toBe(0);
   const tags = load.answers.map(({ tag }) => tag);
   const ofLoad = (tag: string) => tag.startsWith(`${load.name}-`);
   const visits = upstream.requests.flatMap(({ text }) => /Tag (\w+-\d+)\./.exec(text)?.[1] ?? []);

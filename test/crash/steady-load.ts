@@ -17,6 +17,15 @@ export interface TaggedAnswer {
   readonly isWhole: boolean;
 }
 
+/** A request that was not answered as it should be. */
+export interface Fault {
+  readonly path: string;
+  /** By performance.now(). */
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly text: string;
+}
+
 /** How long a client thinks before its next request, milliseconds. */
 const thinkingMs = 150;
 /** How long any request may take; far more than it does. */
@@ -37,8 +46,8 @@ const openPaths = ["/models", "/images/models"] as const;
 export class SteadyLoad {
   /** Of requests that were paid for. */
   readonly answers: TaggedAnswer[] = [];
-  /** What was not as it should be, a line each. */
-  readonly faults: string[] = [];
+  /** What was not as it should be. */
+  readonly faults: Fault[] = [];
   readonly #options: SteadyLoadOptions;
   readonly #clients: readonly Promise<void>[];
   #sent = 0;
@@ -126,8 +135,7 @@ export class SteadyLoad {
   ): Promise<boolean> {
     const startedMs = performance.now();
     const fault = (text: string) => {
-      const whenMs = `${Math.round(startedMs)} to ${Math.round(performance.now())} ms`;
-      this.faults.push(`${what} (${path}, ${whenMs}): ${text}`);
+      this.faults.push({ path, startedMs, endedMs: performance.now(), text: `${what}: ${text}` });
       return false;
     };
     try {

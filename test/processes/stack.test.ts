@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import {
   afterAll,
   beforeAll,
@@ -37,8 +38,11 @@ beforeAll(async () => {
 afterAll(() => removeDataDirectory(dataDir));
 
 /** `npm run stack`, with a database and a broker of its own that the next one finds again. */
-function startStackCommand(): Child {
-  return startChild("commands/stack.ts", { env, args: ["--free-ports", "--data-dir", dataDir] });
+function startStackCommand(more: Record<string, string> = {}): Child {
+  return startChild("commands/stack.ts", {
+    env: { ...env, ...more },
+    args: ["--free-ports", "--data-dir", dataDir],
+  });
 }
 
 /** What it has printed of a service: where it is, and its processes. */
@@ -52,6 +56,12 @@ function allPids(stack: Child): Promise<number[]> {
   return Promise.all(processNames.map(async (name) => (await serviceLine(stack, name)).pids)).then((all) =>
     all.flat(),
   );
+}
+
+/** The process that has taken the place of one that died. */
+async function revivedPid(stack: Child, name: string): Promise<number> {
+  const line = await stack.line((text) => text.startsWith(`${name} serves again `));
+  return Number(/process (\d+)/.exec(line)?.[1]);
 }
 
 async function untilGone(pids: readonly number[]): Promise<void> {
@@ -95,17 +105,36 @@ describe("npm run stack", () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
-  test("shows its keys once, and says what has ended by itself before it stops the rest", {
+  test("shows its keys once, and starts a process again that dies, after longer and longer pauses", {
     timeout,
   }, async () => {
     const stack = startStackCommand();
     await stack.line((line) => line === "Keys were shown on the first start.");
-    const pids = await allPids(stack);
-    const { pids: speech } = await serviceLine(stack, "speech");
-    process.kill(speech[0] ?? 0, "SIGKILL");
+    const { url, pids } = await serviceLine(stack, "gateway");
+    const keyFile = join(dataDir, "keys", "gateway.jwk");
+    await rename(keyFile, `${keyFile}.away`);
+    process.kill(pids[0] ?? 0, "SIGKILL");
+    await stack.line((line) => line === "gateway ended by itself (SIGKILL); starting it again in 0.5 s");
+    for (const pause of ["1 s", "2 s"]) {
+      const said = await stack.line((line) => line.endsWith(`starting it again in ${pause}`));
+      expect(said).toMatch(/^gateway ended \(exit code 1: error: .*gateway\.jwk.*\) before it was ready; /);
+    }
+    await rename(`${keyFile}.away`, keyFile);
+    const pid = await revivedPid(stack, "gateway");
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const others = (await allPids(stack)).filter((other) => other !== pids[0]);
+    expect(others.filter((other) => !isAlive(other))).toEqual([]);
+
+    expect(await stack.stop()).toBe(0);
+    await untilGone([...others, pid]);
+  });
+
+  test("ends with the reason when a process can't be started the first time", { timeout }, async () => {
+    const stack = startStackCommand({ OPENAI_API_KEY: "key", OPENAI_BASE_URL: "nowhere" });
     expect(await stack.exited).toBe(1);
-    expect(stack.lines.at(-1)).toMatch(/^error: speech ended by itself \(SIGKILL\).*; stopping$/);
-    await untilGone(pids);
+    const reason =
+      /^error: Error: (speech|image) ended \(exit code 1: .*OPENAI_BASE_URL.*\) before it was ready$/;
+    expect(stack.lines.at(-1)).toMatch(reason);
   });
 
   test("leaves nothing behind when it is killed", { timeout }, async () => {

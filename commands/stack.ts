@@ -11,7 +11,7 @@ import { createLog } from "../lib/runtime/log.ts";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { type RunningProcess, runProcess } from "../lib/service/process.ts";
 import { unknownKeys } from "../services/account/accounts/bootstrap.ts";
-import { keysMade } from "../standalone/greeting.ts";
+import { keysMade, linesToPaste, links } from "../standalone/greeting.ts";
 import { defaultPorts, type ProcessName, processNames } from "./stack/processes.ts";
 import { type Stack, startStack } from "./stack/start.ts";
 
@@ -122,12 +122,13 @@ function greeting(
     inferenceKey: env.BOOTSTRAP_INFERENCE_KEY,
     managementKey: env.BOOTSTRAP_MANAGEMENT_KEY,
   };
+  const unknown = firstAccount && unknownKeys(firstAccount, given);
   const keys =
-    firstAccount === undefined
-      ? "Keys were shown on the first start."
-      : keysMade(unknownKeys(firstAccount, given));
-  const [first, ...others] = [`Media Gateway serves ${urls.gateway}/api/v1.`, ...lines, "", keys];
-  return ["", first, ...others, "", `Logs are in ${logs}.`, ""].join("\n");
+    unknown === undefined
+      ? ["Keys were shown on the first start."]
+      : [keysMade(unknown), "", linesToPaste(urls.gateway, unknown)];
+  const [first, ...others] = [`Media Gateway serves ${urls.gateway}/api/v1.`, links(urls.gateway), ...lines];
+  return ["", first, ...others, "", ...keys, "", `Logs are in ${logs}.`, ""].join("\n");
 }
 
 async function restartAll({ replicas, stop }: Stack): Promise<void> {

@@ -11,6 +11,7 @@ test("every start says where everything is", () => {
     const text = greeting({ ...address, keys: shown });
     expect(text).toContain("https://media.test/api/v1");
     expect(text).toContain("8081");
+    expect(text).toContain(" https://media.test/docs\n");
     expect(text).toMatch(/^\n.*\n\n$/s);
   }
 });
@@ -25,7 +26,7 @@ test("the first start shows both keys, and any other one none", () => {
 test("a key that was given is not shown", () => {
   const one = greeting({ ...address, keys: { ...keys, inferenceKey: undefined } });
   expect(one).toContain(`One key, shown this once:\n  management  ${keys.managementKey}\n`);
-  expect(one).toContain('-H "Authorization: Bearer $BOOTSTRAP_INFERENCE_KEY"');
+  expect(one).toContain("  export MEDIA_KEY=$BOOTSTRAP_INFERENCE_KEY\n");
   const none = greeting({ ...address, keys: { inferenceKey: undefined, managementKey: undefined } });
   for (const text of [one, none]) expect(text).not.toContain(keys.inferenceKey);
   expect(none).not.toContain("sk-");
@@ -34,8 +35,6 @@ test("a key that was given is not shown", () => {
 test("the line to paste is a request that this product can serve without any key of a provider", async () => {
   const text = greeting({ ...address, keys });
   const line = /^ +curl (.*)$/m.exec(text)?.[1] ?? "";
-  expect(line).toContain("https://media.test/api/v1/audio/speech");
-  expect(line).toContain(`Authorization: Bearer ${keys.inferenceKey}'`);
   const body = JSON.parse(/-d '([^']+)'/.exec(line)?.[1] ?? "") as { model: string; input: string };
   const catalog = await loadCatalog({
     directories: [builtInCatalogDirectory],

@@ -11,25 +11,38 @@ interface Greeting {
 const heard =
   '{"model":"local/flite","input":"Hello. The first words of this are on their way to you, while the rest of it is still being made."}';
 
-/** A text for people: addresses, and on the first start the keys that were made and a line to paste. */
+/** A text for people: addresses, and on the first start the keys that were made and lines to paste. */
 export function greeting({ url, rpcPort, keys }: Greeting): string {
-  const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n`;
+  const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n${links(url)}\n`;
   if (keys === undefined) {
     return `${addresses}Keys were shown on the first start; for a new one: npm run admin -- key create\n\n`;
   }
-  const authorization =
-    keys.inferenceKey === undefined
-      ? '"Authorization: Bearer $BOOTSTRAP_INFERENCE_KEY"'
-      : `'Authorization: Bearer ${keys.inferenceKey}'`;
   return `${addresses}
 ${keysMade(keys)}
 
+${linesToPaste(url, keys)}
+
 Hear it:
-  curl -sN ${url}/api/v1/audio/speech -H ${authorization} -H 'Content-Type: application/json' -d '${heard}' -o hello.mp3
+  curl -sN "$MEDIA_URL/audio/speech" -H "Authorization: Bearer $MEDIA_KEY" -H 'Content-Type: application/json' -d '${heard}' -o hello.mp3
 
 Play hello.mp3 with any player, or put "| mpg123 -" in place of "-o hello.mp3" to hear it while it is being made.
 
 `;
+}
+
+/** Where to look with a browser. */
+export function links(url: string): string {
+  return `To read and to try: ${url}/docs`;
+}
+
+/** What makes clients in another terminal know the gateway: where it is, and a key. */
+export function linesToPaste(
+  url: string,
+  { inferenceKey = "$BOOTSTRAP_INFERENCE_KEY" }: BootstrapKeys,
+): string {
+  return `For another terminal:
+  export MEDIA_URL=${url}/api/v1
+  export MEDIA_KEY=${inferenceKey}`;
 }
 
 /** The keys that nobody has yet; what an operator gave stands in no terminal. */

@@ -8,6 +8,7 @@ import { readTlsFiles } from "../lib/rpc/port/tls-files.ts";
 import { type DrainOptions, startRpcServer } from "../lib/rpc/server.ts";
 import { systemClock } from "../lib/runtime/clock.ts";
 import { logListening } from "../lib/runtime/listening.ts";
+import type { Log } from "../lib/runtime/log.ts";
 import { type Host, runHosted } from "../lib/service/host.ts";
 import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
 import { readStandaloneConfig, type StandaloneConfig } from "./config.ts";
@@ -73,6 +74,17 @@ async function start(host: Host, config: StandaloneConfig, signal: AbortSignal):
   logListening(log, "rest", config.HOST, rest.port);
   const url = publicUrl({ ...config, PORT: rest.port });
   process.stdout.write(greeting({ url, rpcPort: rpc.port, keys }));
+  host.onStop(async () => sayWhatIsAwaited(log, local.shedder.running, config.DRAIN_TIMEOUT_MS));
+}
+
+/** To whoever has pressed Ctrl-C. */
+function sayWhatIsAwaited(log: Log, requestsInFlight: number, withinMs: number): void {
+  if (requestsInFlight === 0) log.info("stopping");
+  else
+    log.info(
+      { requestsInFlight, withinMs },
+      "stopping when what is in flight has ended; Ctrl-C again ends at once",
+    );
 }
 
 /** One limit for all that is drained, which runs from the first that is asked for. */

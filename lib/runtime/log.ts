@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
+import { readableLine } from "./readable-line.ts";
 
-/** A structured logger: one JSON object a line. */
+/** A structured logger: one JSON object a line, or a line for people where stdout is a terminal. */
 export type Log = Logger;
 
 /** Fields that may hold a secret or a person's text; they are cut out wherever they stand in a log object. */
@@ -37,7 +38,15 @@ export function createLog({ name, level, destination }: LogOptions): Log {
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  const chosen = destination ?? terminal();
+  return chosen === undefined ? pino(options) : pino(options, chosen);
+}
+
+/** Where people read the log; undefined where stdout is a pipe or a file. */
+function terminal(): DestinationStream | undefined {
+  const { stdout } = process;
+  if (!stdout.isTTY) return undefined;
+  return { write: (line) => void stdout.write(readableLine(line, stdout.hasColors())) };
 }
 
 /** Without what else hangs on an error: drivers put connections with their secrets, and rows, there. */

@@ -118,8 +118,8 @@ test("a rolling restart loses no generation whose caller has left", { timeout: t
 
 /** One replica of each, and the requests that it may have been at work on. */
 const killed = [
-  ["speech-1", /^\/audio\/speech$/],
-  ["image-2", /^\/images$/],
+  ["speech-1", /^\/(audio\/speech|models)$/],
+  ["image-2", /^\/(images|images\/models|models)$/],
   ["account-1", /^/],
   ["usage-2", /^\/activity$/],
   ["destination-1", /^\/observability/],

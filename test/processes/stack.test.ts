@@ -132,8 +132,7 @@ describe("npm run stack", () => {
   test("ends with the reason when a process can't be started the first time", { timeout }, async () => {
     const stack = startStackCommand({ OPENAI_API_KEY: "key", OPENAI_BASE_URL: "nowhere" });
     expect(await stack.exited).toBe(1);
-    const reason =
-      /^error: Error: (speech|image) ended \(exit code 1: .*OPENAI_BASE_URL.*\) before it was ready$/;
+    const reason = /^error: (speech|image) ended \(exit code 1: .*OPENAI_BASE_URL.*\) before it was ready$/;
     expect(stack.lines.at(-1)).toMatch(reason);
   });
 

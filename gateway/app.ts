@@ -14,6 +14,7 @@ import { activityRoute } from "./activity/route.ts";
 import { byokRoutes } from "./byok/route.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
+import { ledgerRoute } from "./credits/ledger.ts";
 import { creditsRoute } from "./credits/route.ts";
 import { destinationRoutes } from "./destinations/route.ts";
 import { createExampleModels } from "./docs/example-models.ts";
@@ -149,6 +150,7 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     generationRoute({ usage }),
     ...keyRoutes(withBodies(maxBodyBytes.keys)),
     creditsRoute(dependencies),
+    ledgerRoute(dependencies),
     ...byokRoutes(withBodies(maxBodyBytes.providerKeys)),
     ...destinationRoutes(withBodies(maxBodyBytes.destinations)),
   ];

@@ -42,6 +42,7 @@ const rows: readonly Row[] = [
   { method: "POST", path: `/keys/${hash}/rotate`, rpc: "RotateKey", status: 201, body: { grace_s: 1 } },
   { method: "GET", path: "/key", rpc: "GetCurrentKey", anyKey: true },
   { method: "GET", path: "/credits", rpc: "GetCredits" },
+  { method: "GET", path: "/credits/ledger", rpc: "ListLedgerEntries" },
   { method: "GET", path: "/byok", rpc: "ListProviderKeys" },
   {
     method: "POST",
@@ -95,6 +96,7 @@ beforeAll(async () => {
         totalUsageNanoUsd: 1_250_000_003n,
         heldNanoUsd: 7n,
       })),
+      listLedgerEntries: answering(() => ({})),
     },
     providerKeys: {
       listProviderKeys: answering(() => ({ providerKeys: [providerKey()] })),
@@ -159,7 +161,7 @@ test("credits are shown in USD", async () => {
     headers: { authorization: `Bearer ${testKeys.management}` },
   });
   expect(await response.json()).toEqual({
-    data: { total_credits: 25.000000001, total_usage: 1.250000003 },
+    data: { total_credits: 25.000000001, total_usage: 1.250000003, held: 7e-9 },
   });
 });
 

@@ -213,8 +213,36 @@ describe("the account service behind the routes", () => {
     const admin = await services.account.admin();
     await admin.grantCredit({ accountId, amountNanoUsd: 25_000_000_001n, grantId: "grant-1" });
     expect(await (await call("GET", "/credits", undefined, managementKey)).json()).toEqual({
-      data: { total_credits: 25.000000001, total_usage: 0 },
+      data: { total_credits: 25.000000001, total_usage: 0, held: 0 },
     });
+  });
+
+  test("shows the ledger page by page, and names faults as the interface does", async () => {
+    const { accountId, managementKey, inferenceKey } = await services.newAccount();
+    const admin = await services.account.admin();
+    const grants = ["one", "two", "three"].map((name) => `${accountId}-${name}`);
+    for (const grantId of grants) await admin.grantCredit({ accountId, amountNanoUsd: 1n, grantId });
+    const ask = (query: string, key = managementKey) =>
+      call("GET", `/credits/ledger${query}`, undefined, key);
+    const first = (await (await ask("?limit=2")).json()) as { data: object[]; next_cursor: string };
+    const second = (await (await ask(`?limit=2&cursor=${first.next_cursor}`)).json()) as typeof first;
+    expect(second.next_cursor).toBeNull();
+    expect([...first.data, ...second.data]).toEqual(
+      grants.toReversed().map((grant_id) => ({
+        type: "grant",
+        amount: 1e-9,
+        created_at: expect.stringMatching(/Z$/),
+        generation_id: null,
+        grant_id,
+      })),
+    );
+    const refused = await ask("?limit=101&cursor=zero");
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { metadata: { issues: [{ path: "cursor" }, { path: "limit" }] } } },
+    ]);
+    expect((await ask("?limit=0")).status).toBe(400);
+    expect((await errorOf(await ask("", inferenceKey))).reason).toBe("management_key_required");
   });
 
   test("keeps provider keys, one for each provider", async () => {

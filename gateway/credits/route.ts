@@ -12,6 +12,10 @@ const creditsAnswerSchema = Type.Object({
   data: Type.Object({
     total_credits: Type.Number({ minimum: 0, description: "All that was ever granted, USD." }),
     total_usage: Type.Number({ minimum: 0, description: "All that was ever charged, USD." }),
+    held: Type.Number({
+      minimum: 0,
+      description: "What requests under way have on hold, USD: total_credits - total_usage - held is free.",
+    }),
   }),
 });
 
@@ -21,6 +25,7 @@ function toCreditsAnswer(credits: GetCreditsResponse): Static<typeof creditsAnsw
     data: {
       total_credits: usdNumber(credits.totalCreditsNanoUsd),
       total_usage: usdNumber(credits.totalUsageNanoUsd),
+      held: usdNumber(credits.heldNanoUsd),
     },
   };
 }
@@ -34,9 +39,9 @@ const document: RouteDocument = {
   tag: "Credits",
   summary: "Credits of the account",
   description:
-    "What the account was granted and what it has spent. What requests under way have on hold is in neither. Management keys only.",
+    "What the account was granted, what it has spent, and what requests under way have on hold beyond that. Management keys only.",
   answer: jsonAnswer("The credits.", "Credits", creditsAnswerSchema, {
-    data: { total_credits: 25, total_usage: 1.25 },
+    data: { total_credits: 25, total_usage: 1.25, held: 0.05 },
   }),
 };
 

@@ -38,6 +38,7 @@ test("the document lists the statuses that the operations answer", () => {
   expect(statusesOf("/keys/{hash}/rotate", "post")).toEqual([201, 400, 401, 403, 404, 409, 500]);
   expect(statusesOf("/key", "get")).toEqual([200, 401, 500]);
   expect(statusesOf("/credits", "get")).toEqual([200, 401, 403, 500]);
+  expect(statusesOf("/credits/ledger", "get")).toEqual([200, 400, 401, 403, 500]);
   expect(statusesOf("/byok", "get")).toEqual([200, 400, 401, 403, 500]);
   expect(statusesOf("/byok", "post")).toEqual([201, 400, 401, 403, 409, 500]);
   expect(statusesOf("/byok/{id}", "get")).toEqual([200, 401, 403, 404, 500]);

@@ -4,11 +4,9 @@ import Schema from "typebox/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
-import { accountKey, providerKey } from "../../test/fakes/fake-account.ts";
-import { activityItem, generationEvent } from "../../test/fakes/fake-usage.ts";
 import { imageModelFixture, speechModelFixture } from "../../test/fakes/model-fixtures.ts";
+import { recordServices } from "../../test/fakes/record-services.ts";
 import { apiOperations } from "../../test/support/api-operations.ts";
-import { deliveryRecord, destinationRecord } from "../../test/support/services/destination-routes.ts";
 import {
   imageFinished,
   imagePartial,
@@ -21,7 +19,6 @@ import {
   bytesFrame,
   finishedFrame,
   type GatewayServer,
-  type GatewayServerOptions,
   startedFrame,
   startGatewayServer,
   testKeys,
@@ -85,46 +82,7 @@ function answering<A>(answer: A) {
   };
 }
 
-const key = answering({ key: accountKey() });
-const newKey = answering({ key: accountKey(), secret: "sk-new" });
-const destination = answering({ destination: destinationRecord() });
-
-/** The services that the routes of records call. */
-const recordHandlers: GatewayServerOptions = {
-  usageHandlers: {
-    listActivity: answering({ items: [activityItem()] }),
-    getGeneration: answering({ event: generationEvent() }),
-  },
-  accountHandlers: {
-    keys: {
-      listKeys: answering({ keys: [accountKey()], totalCount: 1n }),
-      createKey: newKey,
-      getKey: key,
-      updateKey: key,
-      deleteKey: answering({}),
-      rotateKey: newKey,
-      getCurrentKey: key,
-    },
-    credits: { getCredits: answering({ totalCreditsNanoUsd: 2n, totalUsageNanoUsd: 1n }) },
-    providerKeys: {
-      listProviderKeys: answering({ providerKeys: [providerKey()] }),
-      createProviderKey: answering({ providerKey: providerKey() }),
-      getProviderKey: answering({ providerKey: providerKey() }),
-      updateProviderKey: answering({ providerKey: providerKey() }),
-      deleteProviderKey: answering({}),
-    },
-  },
-  destinationHandlers: {
-    listDestinations: answering({ destinations: [destinationRecord()], totalCount: 1n }),
-    createDestination: destination,
-    getDestination: destination,
-    updateDestination: destination,
-    deleteDestination: answering({}),
-    testDestination: answering({ ok: true, responseStatus: 200 }),
-    listDeliveries: answering({ deliveries: [deliveryRecord()], totalCount: 1n }),
-    resumeDestination: destination,
-  },
-};
+const recordHandlers = recordServices(answering);
 
 beforeAll(async () => {
   gateway = await startGatewayServer({
@@ -302,6 +260,7 @@ const requests: readonly Asked[] = [
   managed("post", "/keys/{hash}/rotate", [INVALID_BODY, RECORD_UNKNOWN, COUNT_LIMIT_REACHED], { grace_s: 1 }),
   managed("get", "/key", [RECORD_UNKNOWN]),
   managed("get", "/credits"),
+  managed("get", "/credits/ledger", [INVALID_BODY]),
   managed("get", "/byok"),
   managed("post", "/byok", [INVALID_BODY, COUNT_LIMIT_REACHED], { provider: "acme", key: "k" }),
   managed("get", "/byok/{id}", [RECORD_UNKNOWN]),

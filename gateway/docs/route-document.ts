@@ -1,4 +1,6 @@
 import Type, { type TSchema } from "typebox";
+import { cursorPage } from "../../lib/limits/cursor-page.ts";
+import { nullableString } from "../schema/field-schemas.ts";
 import type { ExampleModels } from "./example-models.ts";
 
 /** A schema under the name that the document's components give it. */
@@ -96,6 +98,30 @@ export const idParameter: ParameterDocument = {
   description: "Its id.",
   schema: Type.String({ format: "uuid" }),
 };
+
+/** Which page of a list is wanted that goes on by cursor. */
+export const cursorParameters: readonly ParameterDocument[] = [
+  {
+    name: "cursor",
+    in: "query",
+    description: "Where to go on: `next_cursor` of the page before.",
+    schema: Type.String({ minLength: 1 }),
+  },
+  {
+    name: "limit",
+    in: "query",
+    description: "How many to return at most.",
+    schema: Type.Integer({ minimum: 1, ...cursorPage.limit }),
+  },
+];
+
+/** A page of a list that goes on by cursor. */
+export function cursorPageSchema<T extends TSchema>(item: T, description: string) {
+  return Type.Object({
+    data: Type.Array(item, { description }),
+    next_cursor: nullableString({ description: "Leads to the next page; null on the last one." }),
+  });
+}
 
 /** Which part of a list is wanted; `maxOffset` and `limit` as the service bounds them. */
 export function pageParameters({

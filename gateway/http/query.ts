@@ -5,6 +5,9 @@ import type { Exchange } from "./exchange.ts";
 /** Above any number that a query has a use for, and within 32 bits. */
 export const maxInteger = 1_000_000_000;
 
+/** What the services call the parameters of a page that goes on by cursor. */
+export const cursorPageNames = { page_token: "cursor", page_size: "limit" } as const;
+
 /** What `read` makes of a request's query. Throws invalid_body with all faults found. */
 export function readQuery<T>(exchange: Pick<Exchange, "query">, read: (query: QueryReader) => T): T {
   const query = new QueryReader(exchange);
@@ -57,6 +60,14 @@ export class QueryReader {
     const limit = this.integer("limit");
     const offset = this.integer("offset") ?? 0;
     return { offset, ...(limit === undefined ? {} : { limit }) };
+  }
+
+  /** Which page of a list is wanted that goes on by cursor, in the services' words. */
+  cursorPage(): { pageToken: string; pageSize?: number } {
+    const pageToken = this.text("cursor") ?? "";
+    const pageSize = this.integer("limit");
+    if (pageSize === 0) this.addIssue("limit", "must not be 0");
+    return { pageToken, ...(pageSize === undefined ? {} : { pageSize }) };
   }
 
   /** Whether it is `true`, in any case; false when it is not given. */

@@ -77,7 +77,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     deleteKey: managementKey,
     rotateKey: managementKey,
   }),
-  rulesOf(CreditService, { getCredits: managementKey }),
+  rulesOf(CreditService, { getCredits: managementKey, listLedgerEntries: managementKey }),
   rulesOf(ProviderKeyService, {
     listProviderKeys: managementKey,
     createProviderKey: managementKey,

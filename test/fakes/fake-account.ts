@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import {
+  type LedgerEntry,
+  LedgerEntrySchema,
+  LedgerEntryType,
+} from "../../gen/media/account/v1/credit_pb.ts";
 import { CreditService } from "../../gen/media/account/v1/credit_service_pb.ts";
 import { type Key, KeyKind, KeySchema, KeyScope, LimitReset } from "../../gen/media/account/v1/key_pb.ts";
 import { KeyService } from "../../gen/media/account/v1/key_service_pb.ts";
@@ -31,6 +36,17 @@ export type MessageChanges<M> = { readonly [F in keyof M]?: M[F] | undefined };
 
 /** When the records of these fixtures were made, Unix milliseconds. */
 export const recordCreatedMs = Date.UTC(2030, 0, 31, 12);
+
+/** A charge, as the account service tells it. */
+export function ledgerEntry(changes: MessageChanges<LedgerEntry> = {}): LedgerEntry {
+  const entry = create(LedgerEntrySchema, {
+    createdAt: timestampFromMs(recordCreatedMs),
+    type: LedgerEntryType.CHARGE,
+    amountNanoUsd: 15_000n,
+    generationId: "gen-tts-1",
+  });
+  return Object.assign(entry, changes);
+}
 
 /** A limited inference key, as the account service tells it. */
 export function accountKey(changes: MessageChanges<Key> = {}): Key {

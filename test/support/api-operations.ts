@@ -26,6 +26,7 @@ export const apiOperations: readonly string[] = [
   "post /keys/{hash}/rotate",
   "get /key",
   "get /credits",
+  "get /credits/ledger",
   "get /byok",
   "post /byok",
   "get /byok/{id}",

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AccountBooks, HoldSummary } from "../../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
+import { LedgerEntryType } from "../../../gen/media/account/v1/credit_pb.ts";
 import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
 import { ErrorReason } from "../../../gen/media/error/v1/error_reason_pb.ts";
@@ -173,6 +174,58 @@ test("callers see what was granted, charged and held, of their own account alone
     totalCreditsNanoUsd: 0n,
     totalUsageNanoUsd: 0n,
     heldNanoUsd: 0n,
+  });
+});
+
+describe("the ledger", () => {
+  const ledgerOf = async (id: string) => {
+    const key = { name: "m", kind: KeyKind.MANAGEMENT };
+    const { secret } = await admin.createAccountKey({ accountId: id, key });
+    return server.client(CreditService, `Bearer ${secret}`);
+  };
+
+  test("shows grants and charges, newest first, of one account alone", async () => {
+    const { spent } = await busyAccount();
+    const { account } = await admin.createAccount({ name: "b", kind: 1 });
+    const ledger = await ledgerOf(accountId);
+    const { entries, nextPageToken } = await ledger.listLedgerEntries({});
+    expect(entries).toMatchObject([
+      { type: LedgerEntryType.CHARGE, amountNanoUsd: 30n, generationId: spent.generationId, grantId: "" },
+      { type: LedgerEntryType.GRANT, amountNanoUsd: 100n, generationId: "", grantId },
+    ]);
+    expect(nextPageToken).toBe("");
+    const others = await (await ledgerOf(account?.id ?? "")).listLedgerEntries({});
+    expect(others.entries).toEqual([]);
+  });
+
+  test("is read to its end by pages of any size, each entry once, while it grows", async () => {
+    const grants = Array.from({ length: 7 }, (_, index) => `${grantId}-${index}`);
+    for (const id of grants) await admin.grantCredit({ accountId, amountNanoUsd: 1n, grantId: id });
+    const ledger = await ledgerOf(accountId);
+    for (const pageSize of [1, 2, 3, 7, 100]) {
+      const found: string[] = [];
+      for (let pageToken = ""; ; ) {
+        const page = await ledger.listLedgerEntries({ pageSize, pageToken });
+        found.push(...page.entries.map((entry) => entry.grantId));
+        pageToken = page.nextPageToken;
+        if (pageToken === "") break;
+        const newer = `${grantId}-${pageSize}-${found.length}`;
+        await admin.grantCredit({ accountId, amountNanoUsd: 1n, grantId: newer });
+        grants.push(newer);
+      }
+      const before = grants.filter((id) => !id.startsWith(`${grantId}-${pageSize}-`));
+      expect(found).toEqual(before.toReversed());
+    }
+  });
+
+  test("is refused for what is no page", async () => {
+    const ledger = await ledgerOf(accountId);
+    for (const pageToken of ["x", "0", "-1", "1\n", "9".repeat(19)]) {
+      expect((await refusal(ledger.listLedgerEntries({ pageToken, pageSize: 101 }))).paths).toEqual([
+        "page_token",
+        "page_size",
+      ]);
+    }
   });
 });
 

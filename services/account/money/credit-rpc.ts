@@ -1,8 +1,16 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { GrantCreditRequest, ListHoldsRequest } from "../../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
+import {
+  type LedgerEntrySchema,
+  LedgerEntryType,
+  type ListLedgerEntriesRequest,
+} from "../../../gen/media/account/v1/credit_pb.ts";
 import type { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
 import { operatorOf, principalOf } from "../../../lib/identity/caller.ts";
+import { cursorPage } from "../../../lib/limits/cursor-page.ts";
 import { nanoUsdPerUsd } from "../../../lib/money/nano-usd.ts";
 import { getAccount } from "../accounts/accounts.ts";
 import { checkUuids } from "../accounts/admin-requests.ts";
@@ -11,6 +19,7 @@ import type { AccountDatabase } from "../store.ts";
 import { listBooks } from "./books.ts";
 import { grantWithAudit } from "./credits.ts";
 import { type HoldRange, type HoldRecord, listHolds } from "./holds.ts";
+import { type LedgerRow, listLedger } from "./list-ledger.ts";
 
 /** The handlers of CreditService; each answers for the account of the calling key alone. */
 export function createCreditHandlers(database: AccountDatabase): Partial<ServiceImpl<typeof CreditService>> {
@@ -23,6 +32,33 @@ export function createCreditHandlers(database: AccountDatabase): Partial<Service
         heldNanoUsd: account.held_nano_usd,
       };
     },
+    async listLedgerEntries(request, context) {
+      const { accountId } = principalOf(context);
+      const page = await listLedger(database, { accountId, ...readLedgerPage(request) });
+      return { entries: page.rows.map(toProtoEntry), nextPageToken: page.nextId?.toString() ?? "" };
+    },
+  };
+}
+
+/** What was asked for of the ledger. Throws `invalid_body`. */
+function readLedgerPage({ pageToken, pageSize }: ListLedgerEntriesRequest) {
+  const issues = new FieldIssues();
+  if (pageToken !== "" && !/^[1-9]\d{0,17}$/.test(pageToken)) {
+    issues.add("page_token", "must come from the page before");
+  }
+  const limit = pageSize === 0 ? cursorPage.limit.default : pageSize;
+  issues.checkInteger("page_size", limit, 1, cursorPage.limit.maximum);
+  issues.throwIfAny();
+  return { beforeId: pageToken === "" ? undefined : BigInt(pageToken), limit };
+}
+
+function toProtoEntry(row: LedgerRow): MessageInitShape<typeof LedgerEntrySchema> {
+  return {
+    createdAt: timestampFromDate(row.at),
+    type: row.grant_id === null ? LedgerEntryType.CHARGE : LedgerEntryType.GRANT,
+    amountNanoUsd: row.amount_nano_usd,
+    generationId: row.generation_id ?? "",
+    grantId: row.grant_id ?? "",
   };
 }
 

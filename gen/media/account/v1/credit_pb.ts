@@ -4,15 +4,17 @@
 
 // Credits: what an account may spend.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file media/account/v1/credit.proto.
  */
 export const file_media_account_v1_credit: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZWRpYS9hY2NvdW50L3YxL2NyZWRpdC5wcm90bxIQbWVkaWEuYWNjb3VudC52MSITChFHZXRDcmVkaXRzUmVxdWVzdCJpChJHZXRDcmVkaXRzUmVzcG9uc2USHgoWdG90YWxfY3JlZGl0c19uYW5vX3VzZBgBIAEoAxIcChR0b3RhbF91c2FnZV9uYW5vX3VzZBgCIAEoAxIVCg1oZWxkX25hbm9fdXNkGAMgASgDYgZwcm90bzM");
+  fileDesc("Ch1tZWRpYS9hY2NvdW50L3YxL2NyZWRpdC5wcm90bxIQbWVkaWEuYWNjb3VudC52MSITChFHZXRDcmVkaXRzUmVxdWVzdCJpChJHZXRDcmVkaXRzUmVzcG9uc2USHgoWdG90YWxfY3JlZGl0c19uYW5vX3VzZBgBIAEoAxIcChR0b3RhbF91c2FnZV9uYW5vX3VzZBgCIAEoAxIVCg1oZWxkX25hbm9fdXNkGAMgASgDIkEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBSKwAQoLTGVkZ2VyRW50cnkSLgoKY3JlYXRlZF9hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoEdHlwZRgCIAEoDjIhLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnlUeXBlEhcKD2Ftb3VudF9uYW5vX3VzZBgDIAEoAxIVCg1nZW5lcmF0aW9uX2lkGAQgASgJEhAKCGdyYW50X2lkGAUgASgJImQKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKm8KD0xlZGdlckVudHJ5VHlwZRIhCh1MRURHRVJfRU5UUllfVFlQRV9VTlNQRUNJRklFRBAAEhsKF0xFREdFUl9FTlRSWV9UWVBFX0dSQU5UEAESHAoYTEVER0VSX0VOVFJZX1RZUEVfQ0hBUkdFEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Asks for the credits of the caller's account.
@@ -63,4 +65,150 @@ export type GetCreditsResponse = Message<"media.account.v1.GetCreditsResponse"> 
  */
 export const GetCreditsResponseSchema: GenMessage<GetCreditsResponse> = /*@__PURE__*/
   messageDesc(file_media_account_v1_credit, 1);
+
+/**
+ * Asks for the ledger of the caller's account.
+ *
+ * @generated from message media.account.v1.ListLedgerEntriesRequest
+ */
+export type ListLedgerEntriesRequest = Message<"media.account.v1.ListLedgerEntriesRequest"> & {
+  /**
+   * Where to go on: `next_page_token` of the page before. Empty: the newest entry.
+   *
+   * @generated from field: string page_token = 1;
+   */
+  pageToken: string;
+
+  /**
+   * How many to return: 1 to 100, 50 unless given.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message media.account.v1.ListLedgerEntriesRequest.
+ * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
+ */
+export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_credit, 2);
+
+/**
+ * One movement of the account's credit. Entries never change.
+ *
+ * @generated from message media.account.v1.LedgerEntry
+ */
+export type LedgerEntry = Message<"media.account.v1.LedgerEntry"> & {
+  /**
+   * When it was written.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 1;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * What it does.
+   *
+   * @generated from field: media.account.v1.LedgerEntryType type = 2;
+   */
+  type: LedgerEntryType;
+
+  /**
+   * How much it moves, nano-USD, more than 0.
+   *
+   * @generated from field: int64 amount_nano_usd = 3;
+   */
+  amountNanoUsd: bigint;
+
+  /**
+   * The generation that was charged; empty for a grant.
+   *
+   * @generated from field: string generation_id = 4;
+   */
+  generationId: string;
+
+  /**
+   * The id that the operator gave the grant; empty for a charge.
+   *
+   * @generated from field: string grant_id = 5;
+   */
+  grantId: string;
+};
+
+/**
+ * Describes the message media.account.v1.LedgerEntry.
+ * Use `create(LedgerEntrySchema)` to create a new message.
+ */
+export const LedgerEntrySchema: GenMessage<LedgerEntry> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_credit, 3);
+
+/**
+ * A page of the ledger.
+ *
+ * @generated from message media.account.v1.ListLedgerEntriesResponse
+ */
+export type ListLedgerEntriesResponse = Message<"media.account.v1.ListLedgerEntriesResponse"> & {
+  /**
+   * Newest first. Grants less charges of all pages are the account's balance.
+   *
+   * @generated from field: repeated media.account.v1.LedgerEntry entries = 1;
+   */
+  entries: LedgerEntry[];
+
+  /**
+   * Leads to the next page; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message media.account.v1.ListLedgerEntriesResponse.
+ * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
+ */
+export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_credit, 4);
+
+/**
+ * What an entry of the ledger does to the account's balance.
+ *
+ * @generated from enum media.account.v1.LedgerEntryType
+ */
+export const LedgerEntryType = {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: LEDGER_ENTRY_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * An operator gave credit.
+   *
+   * @generated from enum value: LEDGER_ENTRY_TYPE_GRANT = 1;
+   */
+  GRANT: 1,
+
+  /**
+   * A generation was charged.
+   *
+   * @generated from enum value: LEDGER_ENTRY_TYPE_CHARGE = 2;
+   */
+  CHARGE: 2,
+} as const;
+
+/**
+ * What an entry of the ledger does to the account's balance.
+ *
+ * @generated from enum media.account.v1.LedgerEntryType
+ */
+export type LedgerEntryType = (typeof LedgerEntryType)[keyof typeof LedgerEntryType] | UnknownEnum;
+
+/**
+ * Describes the enum media.account.v1.LedgerEntryType.
+ */
+export const LedgerEntryTypeSchema: GenEnum<LedgerEntryType> = /*@__PURE__*/
+  enumDesc(file_media_account_v1_credit, 0);
 

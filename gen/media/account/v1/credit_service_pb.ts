@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { GetCreditsRequestSchema, GetCreditsResponseSchema } from "./credit_pb.ts";
+import type { GetCreditsRequestSchema, GetCreditsResponseSchema, ListLedgerEntriesRequestSchema, ListLedgerEntriesResponseSchema } from "./credit_pb.ts";
 import { file_media_account_v1_credit } from "./credit_pb.ts";
 
 /**
  * Describes the file media/account/v1/credit_service.proto.
  */
 export const file_media_account_v1_credit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVtZWRpYS9hY2NvdW50L3YxL2NyZWRpdF9zZXJ2aWNlLnByb3RvEhBtZWRpYS5hY2NvdW50LnYxMm0KDUNyZWRpdFNlcnZpY2USXAoKR2V0Q3JlZGl0cxIjLm1lZGlhLmFjY291bnQudjEuR2V0Q3JlZGl0c1JlcXVlc3QaJC5tZWRpYS5hY2NvdW50LnYxLkdldENyZWRpdHNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_media_account_v1_credit]);
+  fileDesc("CiVtZWRpYS9hY2NvdW50L3YxL2NyZWRpdF9zZXJ2aWNlLnByb3RvEhBtZWRpYS5hY2NvdW50LnYxMuABCg1DcmVkaXRTZXJ2aWNlElwKCkdldENyZWRpdHMSIy5tZWRpYS5hY2NvdW50LnYxLkdldENyZWRpdHNSZXF1ZXN0GiQubWVkaWEuYWNjb3VudC52MS5HZXRDcmVkaXRzUmVzcG9uc2UiA5ACARJxChFMaXN0TGVkZ2VyRW50cmllcxIqLm1lZGlhLmFjY291bnQudjEuTGlzdExlZGdlckVudHJpZXNSZXF1ZXN0GisubWVkaWEuYWNjb3VudC52MS5MaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_media_account_v1_credit]);
 
 /**
  * Credits for people's programs. Management keys only.
@@ -28,6 +28,16 @@ export const CreditService: GenService<{
     methodKind: "unary";
     input: typeof GetCreditsRequestSchema;
     output: typeof GetCreditsResponseSchema;
+  },
+  /**
+   * Every movement of the account's credit. Errors: invalid_argument, unauthenticated, permission_denied.
+   *
+   * @generated from rpc media.account.v1.CreditService.ListLedgerEntries
+   */
+  listLedgerEntries: {
+    methodKind: "unary";
+    input: typeof ListLedgerEntriesRequestSchema;
+    output: typeof ListLedgerEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_media_account_v1_credit_service, 0);

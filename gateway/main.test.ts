@@ -179,7 +179,7 @@ describe("the gateway as a process", () => {
   test.for([
     ["/activity", { data: [] }],
     ["/keys", { data: [], total_count: 0 }],
-    ["/credits", { data: { total_credits: 0, total_usage: 0 } }],
+    ["/credits", { data: { total_credits: 0, total_usage: 0, held: 0 } }],
     ["/byok", { data: [], total_count: 0 }],
     ["/observability/destinations", { data: [], total_count: 0 }],
   ] as const)("asks for %s in the same way", async ([path, body]) => {

@@ -106,7 +106,7 @@ async function measure(what: string, size: number, work: () => Promise<void>): P
 }
 
 async function empty(database: UsageDatabase): Promise<void> {
-  await sql`TRUNCATE record, activity, naming`.execute(database);
+  await sql`TRUNCATE record, activity, listing, naming`.execute(database);
   await sql`CHECKPOINT`.execute(database);
 }
 

@@ -21,6 +21,7 @@ import { createExampleModels } from "./docs/example-models.ts";
 import { openApiRoute } from "./docs/openapi-route.ts";
 import { rootRoutes } from "./docs/root-route.ts";
 import { docsRoutes } from "./docs/route.ts";
+import { generationListRoute } from "./generation/list-route.ts";
 import { generationRoute } from "./generation/route.ts";
 import { sendError } from "./http/answer.ts";
 import { headerText, identify, requireAccess } from "./http/auth.ts";
@@ -148,6 +149,7 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     voicesRoute({ speech }),
     activityRoute({ usage }),
     generationRoute({ usage }),
+    generationListRoute({ usage }),
     ...keyRoutes(withBodies(maxBodyBytes.keys)),
     creditsRoute(dependencies),
     ledgerRoute(dependencies),

@@ -34,6 +34,7 @@ interface Row {
 const rows: readonly Row[] = [
   { method: "GET", path: "/activity", rpc: "ListActivity" },
   { method: "GET", path: "/generation?id=gen-1", rpc: "GetGeneration", anyKey: true },
+  { method: "GET", path: "/generations", rpc: "ListGenerations" },
   { method: "GET", path: "/keys", rpc: "ListKeys" },
   { method: "POST", path: "/keys", rpc: "CreateKey", status: 201, body: { name: "a" } },
   { method: "GET", path: `/keys/${hash}`, rpc: "GetKey" },
@@ -109,6 +110,7 @@ beforeAll(async () => {
   const usage = usageRoutes({
     listActivity: answering(() => ({ items: [activityItem()] })),
     getGeneration: answering(() => ({ event: generationEvent() })),
+    listGenerations: answering(() => ({ events: [generationEvent()] })),
   });
   const options = { interceptors: [observe] };
   const accountTransport = createLocalTransport(account, options);

@@ -307,6 +307,38 @@ describe("the usage service behind the routes", () => {
     }
   });
 
+  test("lists generations by filter and page", async () => {
+    const { accountId, managementKey, memberId } = organization;
+    const events = [1, 2, 3].map((second) => {
+      const ended = `2030-01-01T00:00:0${second}.000Z`;
+      return usageEvent({
+        eventId: `gen-tts-list-${second}`,
+        accountId,
+        memberId,
+        ended,
+        sessionId: "listed",
+      });
+    });
+    await services.record(...events);
+    const ask = async (query: string) => {
+      const response = await call("GET", `/generations?session_id=listed${query}`, undefined, managementKey);
+      return (await response.json()) as { data: { id: string }[]; next_cursor: string | null };
+    };
+    const first = await ask(`&limit=2&outcome=succeeded&user_id=${memberId}`);
+    expect(first.data.map(({ id }) => id)).toEqual(["gen-tts-list-3", "gen-tts-list-2"]);
+    expect(await ask(`&limit=2&cursor=${encodeURIComponent(first.next_cursor ?? "")}`)).toMatchObject({
+      data: [{ id: "gen-tts-list-1", user_id: memberId, list_price: 5e-9 }],
+      next_cursor: null,
+    });
+    expect(await ask("&from=2030-01-01T00:00:02Z&to=2030-01-01T00:00:03Z")).toMatchObject({
+      data: [{ id: "gen-tts-list-2", ended_at: "2030-01-01T00:00:02.000Z" }],
+    });
+    const refused = await call("GET", "/generations?cursor=nothing&limit=1000", undefined, managementKey);
+    expect(await refused.json()).toMatchObject({
+      error: { metadata: { issues: [{ path: "cursor" }, { path: "limit" }] } },
+    });
+  });
+
   test("sums up what an account did", async () => {
     const { accountId, managementKey, inferenceKeyHash: keyHash, memberId } = organization;
     const event = { accountId, keyHash, memberId, ended: Date.now() };

@@ -6,6 +6,7 @@ import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import {
   Api,
   type Attempt,
+  type BilledUnits,
   type GenerationEvent,
   Outcome,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
@@ -13,10 +14,10 @@ import { usdNumber } from "../../lib/money/nano-usd.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { wordOfReason } from "../../lib/runtime/error-code.ts";
 import { nullableEnum, nullableInteger, nullableString, stringEnum } from "../schema/field-schemas.ts";
-import { formatInstant } from "../schema/utc-instant.ts";
+import { formatInstant, formatOptionalInstant } from "../schema/utc-instant.ts";
 
 /** How a generation or an attempt may have ended. */
-const outcomes = ["succeeded", "failed", "cancelled", "lost"] as const;
+export const outcomes = ["succeeded", "failed", "cancelled", "lost"] as const;
 
 const never = Type.Null({ description: "Not known here; kept for clients that read it." });
 const tokens = (description: string) => Type.Integer({ minimum: 0, description });
@@ -26,6 +27,7 @@ const attemptSchema = Type.Object({
   endpoint_id: Type.String(),
   provider_name: Type.String(),
   status: nullableInteger({ description: "The provider's HTTP status; null when it gave none." }),
+  created_at: nullableString({ format: "date-time", description: "When it was sent; null when not known." }),
   latency: Type.Integer({ minimum: 0, description: "From sending to its end, ms." }),
   first_byte_latency: nullableInteger({
     minimum: 0,
@@ -38,6 +40,7 @@ const attemptSchema = Type.Object({
 
 const timeFields = {
   created_at: Type.String({ format: "date-time", description: "When it began." }),
+  ended_at: Type.String({ format: "date-time", description: "When it ended; lost: its deadline." }),
   latency: nullableInteger({ minimum: 0, description: "From its beginning to its end, ms; null when lost." }),
   first_byte_latency: nullableInteger({
     minimum: 0,
@@ -65,6 +68,14 @@ const countFields = {
   num_fetches: never,
 };
 
+const unitFields = {
+  input_characters: tokens("Characters of the text sent."),
+  output_audio_ms: tokens("Audio handed out, ms; 0 where the format does not tell."),
+  output_images: tokens("Images handed out."),
+  output_pixels: tokens("Pixels of all of them."),
+  input_images: tokens("Reference images sent."),
+};
+
 const moneyFields = {
   usage: Type.Number({
     minimum: 0,
@@ -74,6 +85,10 @@ const moneyFields = {
   upstream_inference_cost: Type.Number({
     minimum: 0,
     description: "List price of what your own provider key served, USD; 0 without one.",
+  }),
+  list_price: Type.Number({
+    minimum: 0,
+    description: "List price of what was consumed, USD; equal to usage unless is_byok.",
   }),
   cache_discount: never,
 };
@@ -91,36 +106,41 @@ const clientFields = {
   response_cache_source_id: never,
 };
 
-/** The answer of GET /generation. */
-export const generationAnswerSchema = Type.Object({
-  data: Type.Object({
-    id: Type.String(),
-    api_type: nullableEnum(["tts", "image"]),
-    model: Type.String(),
-    model_permaslug: nullableString({ description: "The dated name of the exact model." }),
-    endpoint_id: nullableString({ description: "The endpoint that served, or was tried last." }),
-    provider_name: nullableString({ description: "That endpoint's provider." }),
-    provider_responses: Type.Array(attemptSchema, { description: "Every attempt, in order." }),
-    outcome: stringEnum(outcomes, { description: "`lost`: nobody knows how it ended, and it cost nothing." }),
-    reason: nullableString({ description: reasonDescription }),
-    finish_reason: nullableEnum(["stop", "content_filter", "error"]),
-    native_finish_reason: never,
-    streamed: Type.Boolean({ description: "Whether output was handed out while it was being made." }),
-    cancelled: Type.Boolean({ description: "Whether the caller left before the end." }),
-    ...timeFields,
-    ...countFields,
-    ...moneyFields,
-    is_byok: Type.Boolean({ description: "Whether your own provider key served." }),
-    external_user: nullableString({ description: "`user` of the request." }),
-    session_id: nullableString({ description: "`session_id` of the request." }),
-    request_id: nullableString({ description: "Its X-Request-Id." }),
-    workspace_id: Type.String({ description: "The account." }),
-    data_region: stringEnum(["global"]),
-    ...clientFields,
+/** A generation as it is shown. */
+export const generationSchema = Type.Object({
+  id: Type.String(),
+  api_type: nullableEnum(["tts", "image"]),
+  model: Type.String(),
+  model_permaslug: nullableString({ description: "The dated name of the exact model." }),
+  endpoint_id: nullableString({ description: "The endpoint that served, or was tried last." }),
+  provider_name: nullableString({ description: "That endpoint's provider." }),
+  provider_responses: Type.Array(attemptSchema, { description: "Every attempt, in order." }),
+  outcome: stringEnum(outcomes, { description: "`lost`: nobody knows how it ended, and it cost nothing." }),
+  reason: nullableString({ description: reasonDescription }),
+  finish_reason: nullableEnum(["stop", "content_filter", "error"]),
+  native_finish_reason: never,
+  streamed: Type.Boolean({ description: "Whether output was handed out while it was being made." }),
+  cancelled: Type.Boolean({ description: "Whether the caller left before the end." }),
+  ...timeFields,
+  ...countFields,
+  units: Type.Object(unitFields, {
+    description: "What was consumed, in the units that prices are given in.",
   }),
+  ...moneyFields,
+  is_byok: Type.Boolean({ description: "Whether your own provider key served." }),
+  external_user: nullableString({ description: "`user` of the request." }),
+  session_id: nullableString({ description: "`session_id` of the request." }),
+  request_id: nullableString({ description: "Its X-Request-Id." }),
+  workspace_id: Type.String({ description: "The account." }),
+  data_region: stringEnum(["global"]),
+  ...clientFields,
 });
 
-type OutcomeWord = (typeof outcomes)[number];
+/** The answer of GET /generation. */
+export const generationAnswerSchema = Type.Object({ data: generationSchema });
+
+/** One of them. */
+export type OutcomeWord = (typeof outcomes)[number];
 
 /** By value; one that a newer service knows and this gateway does not is as good as lost. */
 const outcomeWords: Readonly<Record<Outcome, OutcomeWord>> = {
@@ -140,47 +160,52 @@ const apiWords: Readonly<Record<Api, "tts" | "image" | null>> = {
 /** The reason of a refusal by the provider's policy. */
 const contentPolicy = wordOfReason(ErrorReason.CONTENT_POLICY);
 
-type GenerationAnswer = Static<typeof generationAnswerSchema>;
+type GenerationBody = Static<typeof generationSchema>;
 
 /** A generation's record as it is shown. Throws `internal` when the service answered without one. */
-export function toGenerationAnswer(event: GenerationEvent | undefined): GenerationAnswer {
+export function toGenerationAnswer(event: GenerationEvent | undefined): { data: GenerationBody } {
   if (event === undefined) throw new DomainError(ErrorReason.INTERNAL, "an answer without its event");
+  return { data: toGenerationBody(event) };
+}
+
+/** The same of a record that is there. */
+export function toGenerationBody(event: GenerationEvent): GenerationBody {
   const outcome = outcomeWords[event.outcome] ?? "lost";
   return {
-    data: {
-      id: event.eventId,
-      api_type: apiWords[event.api] ?? null,
-      model: event.model,
-      model_permaslug: textOrNull(event.modelPermaslug),
-      endpoint_id: textOrNull(event.endpointId),
-      provider_name: textOrNull(event.providerName),
-      provider_responses: event.attempts.map(toAttemptBody),
-      outcome,
-      reason: textOrNull(event.reason),
-      finish_reason: finishReason(outcome, event.reason),
-      native_finish_reason: null,
-      streamed: event.streamed,
-      cancelled: event.cancelled,
-      ...toTimes(event, outcome),
-      ...toCounts(event),
-      ...toMoney(event),
-      is_byok: event.byok,
-      external_user: textOrNull(event.endUser),
-      session_id: textOrNull(event.sessionId),
-      request_id: textOrNull(event.requestId),
-      workspace_id: event.accountId,
-      data_region: "global",
-      ...unknownClient,
-    },
+    id: event.eventId,
+    api_type: apiWords[event.api] ?? null,
+    model: event.model,
+    model_permaslug: textOrNull(event.modelPermaslug),
+    endpoint_id: textOrNull(event.endpointId),
+    provider_name: textOrNull(event.providerName),
+    provider_responses: event.attempts.map(toAttemptBody),
+    outcome,
+    reason: textOrNull(event.reason),
+    finish_reason: finishReason(outcome, event.reason),
+    native_finish_reason: null,
+    streamed: event.streamed,
+    cancelled: event.cancelled,
+    ...toTimes(event, outcome),
+    ...toCounts(event),
+    units: toUnits(event.units),
+    ...toMoney(event),
+    is_byok: event.byok,
+    external_user: textOrNull(event.endUser),
+    session_id: textOrNull(event.sessionId),
+    request_id: textOrNull(event.requestId),
+    workspace_id: event.accountId,
+    data_region: "global",
+    ...unknownClient,
   };
 }
 
 const unknownClient = Create(Type.Object(clientFields));
 
-function toAttemptBody(attempt: Attempt): GenerationAnswer["data"]["provider_responses"][number] {
+function toAttemptBody(attempt: Attempt): GenerationBody["provider_responses"][number] {
   return {
     endpoint_id: attempt.endpointId,
     provider_name: attempt.providerName,
+    created_at: formatOptionalInstant(attempt.startedAt),
     status: attempt.providerStatus === 0 ? null : attempt.providerStatus,
     latency: Number(attempt.durationMs),
     first_byte_latency: attempt.firstByteMs === undefined ? null : Number(attempt.firstByteMs),
@@ -194,6 +219,7 @@ function toTimes({ startedAt, firstByteAt, endedAt, attempts }: GenerationEvent,
   const last = attempts.at(-1);
   return {
     created_at: formatInstant(startedAt),
+    ended_at: formatInstant(endedAt),
     // The end of a lost one is its deadline, which says nothing about how long it took.
     latency: outcome === "lost" ? null : msBetween(startedAt, endedAt),
     first_byte_latency: msBetween(startedAt, firstByteAt),
@@ -222,17 +248,28 @@ function toCounts({ api, tokens: counted, units, firstByteAt }: GenerationEvent)
   };
 }
 
+function toUnits(units: BilledUnits | undefined) {
+  return {
+    input_characters: Number(units?.inputCharacters ?? 0n),
+    output_audio_ms: Number(units?.outputAudioMs ?? 0n),
+    output_images: Number(units?.outputImages ?? 0n),
+    output_pixels: Number(units?.outputPixels ?? 0n),
+    input_images: Number(units?.inputImages ?? 0n),
+  };
+}
+
 function toMoney(event: GenerationEvent) {
   const usage = usdNumber(event.costNanoUsd);
   return {
     usage,
     total_cost: usage,
     upstream_inference_cost: event.byok ? usdNumber(event.listPriceNanoUsd) : 0,
+    list_price: usdNumber(event.listPriceNanoUsd),
     cache_discount: null,
   };
 }
 
-function finishReason(outcome: OutcomeWord, reason: string): GenerationAnswer["data"]["finish_reason"] {
+function finishReason(outcome: OutcomeWord, reason: string): GenerationBody["finish_reason"] {
   if (outcome === "succeeded") return "stop";
   if (outcome === "cancelled") return null;
   return reason === contentPolicy ? "content_filter" : "error";

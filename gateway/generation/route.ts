@@ -14,7 +14,8 @@ import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { generationAnswerSchema, toGenerationAnswer } from "./record.ts";
 
-interface GenerationDependencies {
+/** What the routes of generations ask. */
+export interface GenerationDependencies {
   usage: Client<typeof UsageService>;
 }
 
@@ -28,7 +29,8 @@ const exampleEndpoint = {
   providerName: "Acme",
 };
 
-const exampleEvent = create(GenerationEventSchema, {
+/** A generation for the document. */
+export const exampleEvent = create(GenerationEventSchema, {
   ...exampleEndpoint,
   eventId: "gen-tts-01JJX5V0Q2",
   revision: 1,
@@ -43,11 +45,15 @@ const exampleEvent = create(GenerationEventSchema, {
   firstByteAt: timestampFromMs(exampleStartMs + 210),
   endedAt: timestampFromMs(exampleStartMs + 900),
   streamed: true,
+  keyHash: "ab".repeat(32),
+  keyName: "Website",
+  units: { inputCharacters: 1000n, outputAudioMs: 61_000n },
   outcome: Outcome.SUCCEEDED,
   attempts: [
     {
       ...exampleEndpoint,
       outcome: Outcome.SUCCEEDED,
+      startedAt: timestampFromMs(exampleStartMs + 5),
       providerStatus: 200,
       firstByteMs: 205n,
       durationMs: 890n,

@@ -1,5 +1,7 @@
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { isKeyHash } from "../../lib/identity/api-key.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
+import { parseUtcInstant } from "../schema/utc-instant.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Above any number that a query has a use for, and within 32 bits. */
@@ -45,6 +47,24 @@ export class QueryReader {
     const hash = this.text(name)?.toLowerCase();
     if (hash !== undefined && !isKeyHash(hash)) this.addIssue(name, "must be 64 hex characters");
     return hash;
+  }
+
+  /** An instant in UTC. */
+  instant(name: string): Timestamp | undefined {
+    const text = this.text(name);
+    const ms = text === undefined ? undefined : parseUtcInstant(text);
+    if (text !== undefined && ms === undefined) {
+      this.addIssue(name, "must be an instant in UTC such as 2030-01-31T12:00:00Z");
+    }
+    return ms === undefined ? undefined : timestampFromMs(ms);
+  }
+
+  /** One of some words. */
+  word<const W extends string>(name: string, words: readonly W[]): W | undefined {
+    const text = this.text(name);
+    const found = words.find((word) => word === text);
+    if (text !== undefined && found === undefined) this.addIssue(name, `must be one of ${words.join(", ")}`);
+    return found;
   }
 
   /** A whole number that is not negative. */

@@ -94,7 +94,11 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     recordProviderTest: processes("speech", "image"),
   }),
   forOperators(AccountAdminService),
-  rulesOf(UsageService, { listActivity: managementKey, getGeneration: anyKey }),
+  rulesOf(UsageService, {
+    listActivity: managementKey,
+    listGenerations: managementKey,
+    getGeneration: anyKey,
+  }),
   forOperators(UsageAdminService),
   rulesOf(DestinationService, {
     listDestinations: managementKey,

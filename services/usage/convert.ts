@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type GenerationEvent, GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
   type ActivityItem,
@@ -12,12 +13,13 @@ import { endedAtMs } from "../../lib/events/event-message.ts";
 import type { ActivityEntry } from "./activity.ts";
 import { amountsOf } from "./amounts.ts";
 import { dayNumberOfMs, dayOfMs } from "./day.ts";
-import { type NamingRow, noMember, type RecordRow } from "./store.ts";
+import { type ListingRow, type NamingRow, noMember, type RecordRow } from "./store.ts";
 
 /** An event as it is stored. */
 export interface StorableEvent {
   readonly row: RecordRow;
   readonly naming: NamingRow;
+  readonly listing: ListingRow;
   readonly bytes: Uint8Array;
 }
 
@@ -57,7 +59,7 @@ export class RowWriter {
       naming_id: naming.id,
       ...amountsOf(event),
     };
-    return { row, naming, bytes: toBinary(GenerationEventSchema, event) };
+    return { row, naming, listing: toRowListing(event), bytes: toBinary(GenerationEventSchema, event) };
   }
 
   #dayOf(ms: number): string {
@@ -84,6 +86,34 @@ export class RowWriter {
     }
     return naming;
   }
+}
+
+/** What an event without a fault is listed by. */
+export function toRowListing(event: GenerationEvent): ListingRow {
+  const { startedAt, firstByteAt, memberId, sessionId } = event;
+  return {
+    event_id: event.eventId,
+    revision: event.revision,
+    account_id: event.accountId,
+    ended_at: new Date(endedAtMs(event)),
+    model: toListedText(event.model),
+    provider: toListedText(event.providerSlug),
+    key_hash: event.keyHash,
+    member_id: memberId === "" ? null : memberId,
+    session_id: sessionId === "" ? null : toListedText(sessionId),
+    outcome: event.outcome,
+    first_byte_ms: startedAt && firstByteAt ? waitMs(startedAt, firstByteAt) : null,
+  };
+}
+
+/** Clocks may jump, and the column is of 32 bits. */
+function waitMs(from: Timestamp, to: Timestamp): number {
+  return Math.min(Math.max(0, Math.round(timestampMs(to) - timestampMs(from))), 2 ** 31 - 1);
+}
+
+/** A text as it is listed: short enough for an index, whatever the event says. */
+export function toListedText(text: string): string {
+  return toStorableText(text.slice(0, 512));
 }
 
 /** PostgreSQL's text has no character zero. */

@@ -165,7 +165,7 @@ async function deliver(
 
 test("any order, copies, batches and replicas give the records and sums of the plain meaning", async () => {
   const check = async (pairs: GenerationEvent[][], batches: { replica: number; picks: number[] }[]) => {
-    await sql`TRUNCATE record, activity, naming`.execute(store.database);
+    await sql`TRUNCATE record, activity, listing, naming`.execute(store.database);
     const standing = fold(await deliver(pairs.flat(), batches));
     const rows = await store.database.selectFrom("record").select("event").orderBy("event_id").execute();
     expect(rows.map(fromRowEvent)).toEqual(standing);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => store.close());
 
-beforeEach(() => sql`TRUNCATE record, activity, naming`.execute(store.database));
+beforeEach(() => sql`TRUNCATE record, activity, listing, naming`.execute(store.database));
 
 /** How many sessions of the database wait for another one. */
 async function waiting(): Promise<number> {

@@ -6,7 +6,7 @@
  * 2. If it was not, the record that stands is locked and read in a second statement, which sees what the first
  *    transaction left; the higher revision stays. Read committed is enough for that.
  * 3. What a replaced record had added is taken from its own cell, which may be of another day, endpoint or key.
- * 4. Locks are taken in one order: days, records by id, namings by id, cells by key. So replicas never wait in a circle.
+ * 4. Locks are taken in one order: days, records by id, listings by id, namings by id, cells by key. So replicas never wait in a circle.
  * 5. An event of a day whose records are pruned is refused: nothing would show any more whether it was counted.
  */
 import { sql } from "kysely";
@@ -14,6 +14,7 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import type { RefusedEvent } from "../../lib/events/batch-consumer.ts";
 import { amountArrays, amountTerms } from "./amounts.ts";
 import { RowWriter, type StorableEvent, storageFault } from "./convert.ts";
+import { writeListings } from "./generations/listing.ts";
 import { shareDays } from "./locks.ts";
 import { keptFrom } from "./retention.ts";
 import { RollUp, writeChanges, writeNamings } from "./roll-up.ts";
@@ -70,7 +71,12 @@ async function recordBatch(
   for (const { row } of kept) if (inserted.has(row.event_id)) rollUp.add(row);
   signal.throwIfAborted();
   const rivals = kept.filter(({ row }) => !inserted.has(row.event_id));
-  await replaceRecords(transaction, rivals, rollUp);
+  const replacing = await replaceRecords(transaction, rivals, rollUp);
+  const written = [...kept.filter(({ row }) => inserted.has(row.event_id)), ...replacing];
+  await writeListings(
+    transaction,
+    written.map(({ listing }) => listing),
+  );
   signal.throwIfAborted();
   const changes = rollUp.changes();
   if (changes.length > 0)
@@ -101,17 +107,17 @@ async function insertRecords(
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
-/** Replaces those of the records that stand whose revision is lower, and moves what they had added. */
+/** Replaces those of the records that stand whose revision is lower, moves what they had added, and returns by what. */
 async function replaceRecords(
   transaction: UsageTransaction,
   rivals: readonly StorableEvent[],
   rollUp: RollUp,
-): Promise<void> {
-  if (rivals.length === 0) return;
+): Promise<readonly StorableEvent[]> {
+  if (rivals.length === 0) return [];
   const standing = await lockRecords(transaction, rivals); // 2.
   if (standing.size !== rivals.length) throw new Error("a record was pruned while its event came again");
   const replacing = rivals.filter(({ row }) => row.revision > (standing.get(row.event_id)?.revision ?? 0));
-  if (replacing.length === 0) return;
+  if (replacing.length === 0) return [];
   const replaced = replacing.flatMap(({ row }) => standing.get(row.event_id) ?? []);
   await shareDays(
     transaction,
@@ -126,6 +132,7 @@ async function replaceRecords(
         fresh.naming_id, ${amountTerms((amount) => sql`fresh.${amount}`)}, fresh.event)
     FROM (SELECT ${columns} FROM ${unnested(replacing)}) AS fresh
     WHERE record.event_id = fresh.event_id`.execute(transaction);
+  return replacing;
 }
 
 async function lockRecords(

@@ -42,6 +42,33 @@ export interface NamingRow {
   readonly provider_name: string;
 }
 
+/** What a record is listed by. */
+export interface ListingRow {
+  readonly event_id: string;
+  readonly revision: number;
+  readonly account_id: string;
+  readonly ended_at: Date;
+  readonly model: string;
+  /** The slug. */
+  readonly provider: string;
+  /** 64 hex characters; stored as bytes. */
+  readonly key_hash: string;
+  readonly member_id: string | null;
+  readonly session_id: string | null;
+  /** The number of media.event.v1.Outcome. */
+  readonly outcome: number;
+  readonly first_byte_ms: number | null;
+}
+
+interface ListingTable extends Omit<ListingRow, "key_hash"> {
+  readonly key_hash: Buffer;
+}
+
+interface CatchUpTable {
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string;
+}
+
 interface RetentionTable {
   readonly id: number;
   /** UTC, `YYYY-MM-DD`. */
@@ -53,6 +80,8 @@ export interface UsageTables {
   record: RecordTable;
   activity: ActivityTable;
   naming: NamingRow;
+  listing: ListingTable;
+  catch_up: CatchUpTable;
   retention: RetentionTable;
 }
 

@@ -14,6 +14,7 @@ import { silentTracer } from "../../lib/runtime/span.ts";
 import { callInterceptors, type ServiceCallOptions } from "../../lib/service/call-interceptors.ts";
 import type { Service } from "../../lib/service/run-service.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
+import { startCatchUp } from "./generations/catch-up.ts";
 import { usageMigrations } from "./migrations.ts";
 import { startPruner } from "./prune.ts";
 import { recordEvents } from "./record.ts";
@@ -44,6 +45,7 @@ export function createUsageService(options: UsageServiceOptions) {
   const interceptors = callInterceptors({ ...options, audience: "usage", clock, translate });
   let consumer: EventConsumer | undefined;
   let pruner: Repeating | undefined;
+  let catchUp: Repeating | undefined;
   if (options.metrics !== undefined) watchConsumer(options.metrics, groups.usage, () => consumer);
   return {
     services: [UsageService, UsageAdminService],
@@ -67,12 +69,13 @@ export function createUsageService(options: UsageServiceOptions) {
         isPoison: isDataFault,
       });
       pruner = startPruner({ database, log, clock, retentionDays });
+      catchUp = startCatchUp({ database, log, clock });
     },
     get consumer() {
       return consumer;
     },
     async stop() {
-      await Promise.all([consumer?.stop(), pruner?.stop()]);
+      await Promise.all([consumer?.stop(), pruner?.stop(), catchUp?.stop()]);
     },
   } satisfies Service;
 }

@@ -13,6 +13,7 @@ export function recordServices(answering: <A>(answer: A) => () => A): GatewaySer
     usageHandlers: {
       listActivity: answering({ items: [activityItem()] }),
       getGeneration: answering({ event: generationEvent() }),
+      listGenerations: answering({ events: [generationEvent()], nextPageToken: "1.gen-1" }),
     },
     accountHandlers: {
       keys: {

@@ -18,6 +18,7 @@ export const apiOperations: readonly string[] = [
   "get /audio/voices",
   "get /activity",
   "get /generation",
+  "get /generations",
   "get /keys",
   "post /keys",
   "get /keys/{hash}",

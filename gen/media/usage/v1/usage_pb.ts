@@ -8,7 +8,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { GenerationEvent, ProviderReport } from "../../event/v1/generation_event_pb.ts";
+import type { GenerationEvent, Outcome, ProviderReport } from "../../event/v1/generation_event_pb.ts";
 import { file_media_event_v1_generation_event } from "../../event/v1/generation_event_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/usage/v1/usage.proto.
  */
 export const file_media_usage_v1_usage: GenFile = /*@__PURE__*/
-  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIi0KFEdldEdlbmVyYXRpb25SZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkiRwoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEi4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IoEBChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMd2l0aF9iaWxsaW5nGAMgASgIIsEBCg1SZWNvcmRCaWxsaW5nEhMKC2VuZHBvaW50X2lkGAEgASgJEhUKDXByb3ZpZGVyX3NsdWcYAiABKAkSDQoFbW9kZWwYAyABKAkSDAoEYnlvaxgEIAEoCBIYChBpbnB1dF9jaGFyYWN0ZXJzGAUgASgDEhsKE2xpc3RfcHJpY2VfbmFub191c2QYBiABKAMSMAoIcmVwb3J0ZWQYByABKAsyHi5tZWRpYS5ldmVudC52MS5Qcm92aWRlclJlcG9ydCKhAQoSVXNhZ2VSZWNvcmRTdW1tYXJ5EhAKCGV2ZW50X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgFEhIKCmFjY291bnRfaWQYAyABKAkSFQoNY29zdF9uYW5vX3VzZBgEIAEoAxIMCgRkYXRlGAUgASgJEi4KB2JpbGxpbmcYBiABKAsyHS5tZWRpYS51c2FnZS52MS5SZWNvcmRCaWxsaW5nIk8KGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRIzCgdyZWNvcmRzGAEgAygLMiIubWVkaWEudXNhZ2UudjEuVXNhZ2VSZWNvcmRTdW1tYXJ5Ik0KFlJlYnVpbGRBY3Rpdml0eVJlcXVlc3QSEQoJZnJvbV9kYXRlGAEgASgJEg8KB3RvX2RhdGUYAiABKAkSDwoHZHJ5X3J1bhgDIAEoCCJFCgpSZWJ1aWx0RGF5EgwKBGRhdGUYASABKAkSEAoIY29tcGxldGUYAiABKAgSFwoPZGlmZmVyaW5nX2NlbGxzGAMgASgFIkMKF1JlYnVpbGRBY3Rpdml0eVJlc3BvbnNlEigKBGRheXMYASADKAsyGi5tZWRpYS51c2FnZS52MS5SZWJ1aWx0RGF5YgZwcm90bzM", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
+  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIi0KFEdldEdlbmVyYXRpb25SZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkiRwoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEi4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IpkCChZMaXN0R2VuZXJhdGlvbnNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgDIAEoCRIQCghwcm92aWRlchgEIAEoCRIUCgxhcGlfa2V5X2hhc2gYBSABKAkSKAoHb3V0Y29tZRgGIAEoDjIXLm1lZGlhLmV2ZW50LnYxLk91dGNvbWUSEQoJbWVtYmVyX2lkGAcgASgJEhIKCnNlc3Npb25faWQYCCABKAkSEgoKcGFnZV90b2tlbhgJIAEoCRIRCglwYWdlX3NpemUYCiABKAUiYwoXTGlzdEdlbmVyYXRpb25zUmVzcG9uc2USLwoGZXZlbnRzGAEgAygLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKBAQoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHdpdGhfYmlsbGluZxgDIAEoCCLBAQoNUmVjb3JkQmlsbGluZxITCgtlbmRwb2ludF9pZBgBIAEoCRIVCg1wcm92aWRlcl9zbHVnGAIgASgJEg0KBW1vZGVsGAMgASgJEgwKBGJ5b2sYBCABKAgSGAoQaW5wdXRfY2hhcmFjdGVycxgFIAEoAxIbChNsaXN0X3ByaWNlX25hbm9fdXNkGAYgASgDEjAKCHJlcG9ydGVkGAcgASgLMh4ubWVkaWEuZXZlbnQudjEuUHJvdmlkZXJSZXBvcnQioQEKElVzYWdlUmVjb3JkU3VtbWFyeRIQCghldmVudF9pZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoBRISCgphY2NvdW50X2lkGAMgASgJEhUKDWNvc3RfbmFub191c2QYBCABKAMSDAoEZGF0ZRgFIAEoCRIuCgdiaWxsaW5nGAYgASgLMh0ubWVkaWEudXNhZ2UudjEuUmVjb3JkQmlsbGluZyJPChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USMwoHcmVjb3JkcxgBIAMoCzIiLm1lZGlhLnVzYWdlLnYxLlVzYWdlUmVjb3JkU3VtbWFyeSJNChZSZWJ1aWxkQWN0aXZpdHlSZXF1ZXN0EhEKCWZyb21fZGF0ZRgBIAEoCRIPCgd0b19kYXRlGAIgASgJEg8KB2RyeV9ydW4YAyABKAgiRQoKUmVidWlsdERheRIMCgRkYXRlGAEgASgJEhAKCGNvbXBsZXRlGAIgASgIEhcKD2RpZmZlcmluZ19jZWxscxgDIAEoBSJDChdSZWJ1aWxkQWN0aXZpdHlSZXNwb25zZRIoCgRkYXlzGAEgAygLMhoubWVkaWEudXNhZ2UudjEuUmVidWlsdERheWIGcHJvdG8z", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
 
 /**
  * Asks for the activity of the caller's account, grouped by day and endpoint.
@@ -216,6 +216,118 @@ export const GetGenerationResponseSchema: GenMessage<GetGenerationResponse> = /*
   messageDesc(file_media_usage_v1_usage, 4);
 
 /**
+ * Asks for generations of the caller's account. What is left empty is not asked for.
+ *
+ * @generated from message media.usage.v1.ListGenerationsRequest
+ */
+export type ListGenerationsRequest = Message<"media.usage.v1.ListGenerationsRequest"> & {
+  /**
+   * Only those that ended at or after this instant, to the millisecond.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only those that ended before this instant, to the millisecond.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Only those of this model, as clients name it.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * Only those that this provider (slug) served, or tried last.
+   *
+   * @generated from field: string provider = 4;
+   */
+  provider: string;
+
+  /**
+   * Only those of this key: SHA-256 of the key, 64 hex characters.
+   *
+   * @generated from field: string api_key_hash = 5;
+   */
+  apiKeyHash: string;
+
+  /**
+   * Only those that ended so.
+   *
+   * @generated from field: media.event.v1.Outcome outcome = 6;
+   */
+  outcome: Outcome;
+
+  /**
+   * Only those of this member (UUID) of an organization; an error on a personal account.
+   *
+   * @generated from field: string member_id = 7;
+   */
+  memberId: string;
+
+  /**
+   * Only those of this session.
+   *
+   * @generated from field: string session_id = 8;
+   */
+  sessionId: string;
+
+  /**
+   * Where to go on: `next_page_token` of the page before, asked for with the same filters. Empty: the newest.
+   *
+   * @generated from field: string page_token = 9;
+   */
+  pageToken: string;
+
+  /**
+   * How many to return: 1 to 100, 50 unless given.
+   *
+   * @generated from field: int32 page_size = 10;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message media.usage.v1.ListGenerationsRequest.
+ * Use `create(ListGenerationsRequestSchema)` to create a new message.
+ */
+export const ListGenerationsRequestSchema: GenMessage<ListGenerationsRequest> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 5);
+
+/**
+ * A page of generations.
+ *
+ * @generated from message media.usage.v1.ListGenerationsResponse
+ */
+export type ListGenerationsResponse = Message<"media.usage.v1.ListGenerationsResponse"> & {
+  /**
+   * The one that ended last comes first. Each is the event of the highest revision.
+   *
+   * @generated from field: repeated media.event.v1.GenerationEvent events = 1;
+   */
+  events: GenerationEvent[];
+
+  /**
+   * Leads to the next page; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message media.usage.v1.ListGenerationsResponse.
+ * Use `create(ListGenerationsResponseSchema)` to create a new message.
+ */
+export const ListGenerationsResponseSchema: GenMessage<ListGenerationsResponse> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 6);
+
+/**
  * Asks for the records of a span of time, to the millisecond, across accounts.
  *
  * @generated from message media.usage.v1.ListUsageRecordsRequest
@@ -248,7 +360,7 @@ export type ListUsageRecordsRequest = Message<"media.usage.v1.ListUsageRecordsRe
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 5);
+  messageDesc(file_media_usage_v1_usage, 7);
 
 /**
  * What a provider's bill can be compared with.
@@ -311,7 +423,7 @@ export type RecordBilling = Message<"media.usage.v1.RecordBilling"> & {
  * Use `create(RecordBillingSchema)` to create a new message.
  */
 export const RecordBillingSchema: GenMessage<RecordBilling> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 6);
+  messageDesc(file_media_usage_v1_usage, 8);
 
 /**
  * What reconciliation needs of one record.
@@ -367,7 +479,7 @@ export type UsageRecordSummary = Message<"media.usage.v1.UsageRecordSummary"> & 
  * Use `create(UsageRecordSummarySchema)` to create a new message.
  */
 export const UsageRecordSummarySchema: GenMessage<UsageRecordSummary> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 7);
+  messageDesc(file_media_usage_v1_usage, 9);
 
 /**
  * A batch of records, ordered by event id over the whole stream.
@@ -388,7 +500,7 @@ export type ListUsageRecordsResponse = Message<"media.usage.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 8);
+  messageDesc(file_media_usage_v1_usage, 10);
 
 /**
  * Asks to compute roll-ups again from records.
@@ -423,7 +535,7 @@ export type RebuildActivityRequest = Message<"media.usage.v1.RebuildActivityRequ
  * Use `create(RebuildActivityRequestSchema)` to create a new message.
  */
 export const RebuildActivityRequestSchema: GenMessage<RebuildActivityRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 9);
+  messageDesc(file_media_usage_v1_usage, 11);
 
 /**
  * What was found on one day.
@@ -458,7 +570,7 @@ export type RebuiltDay = Message<"media.usage.v1.RebuiltDay"> & {
  * Use `create(RebuiltDaySchema)` to create a new message.
  */
 export const RebuiltDaySchema: GenMessage<RebuiltDay> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 10);
+  messageDesc(file_media_usage_v1_usage, 12);
 
 /**
  * The result, day by day.
@@ -479,5 +591,5 @@ export type RebuildActivityResponse = Message<"media.usage.v1.RebuildActivityRes
  * Use `create(RebuildActivityResponseSchema)` to create a new message.
  */
 export const RebuildActivityResponseSchema: GenMessage<RebuildActivityResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 11);
+  messageDesc(file_media_usage_v1_usage, 13);
 

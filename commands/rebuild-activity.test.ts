@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 beforeEach(async () => {
-  await sql`TRUNCATE record, activity, listing, naming`.execute(server.database);
+  await sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(server.database);
   await server.record(
     usageEvent({ ended: `${first}T12:00:00Z` }),
     usageEvent({ eventId: "gen-tts-2", ended: `${second}T12:00:00Z` }),

@@ -10,8 +10,8 @@ import { readOptions, runCommand } from "./command-line.ts";
 
 const usage = `usage: npm run rebuild-activity -- --from <YYYY-MM-DD> [--to <YYYY-MM-DD>] [--dry-run] [--operator <name>]
 
-Computes the roll-ups of activity again from the usage records, for each UTC day of the span whose records are all
-there, and mends what differs. --to is the same day unless given. With --dry-run it only compares, and exits 1 when it
+Computes the roll-ups of activity again from the usage records, by day and, for the last eight days, by hour, for each
+UTC day of the span whose records are all there, and mends what differs; what is not listed is listed. --to is the same day unless given. With --dry-run it only compares, and exits 1 when it
 found a difference. Environment: USAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).`;
 
 const options = {
@@ -41,7 +41,7 @@ async function run(asked: ReturnType<typeof readOptions<typeof options>>): Promi
   let differing = 0;
   for (const date of days) {
     const day = await rebuildDay(client, date, dryRun, url);
-    differing += day.differingCells;
+    differing += day.differingCells + day.differingHourCells;
     console.log(describe(day, dryRun));
   }
   return dryRun && differing > 0 ? 1 : 0;
@@ -66,8 +66,12 @@ async function rebuildDay(
   return day;
 }
 
-function describe({ date, complete, differingCells }: RebuiltDay, dryRun: boolean): string {
+function describe(
+  { date, complete, differingCells, differingHourCells }: RebuiltDay,
+  dryRun: boolean,
+): string {
   if (!complete) return `${date}\tleft alone: records of it are pruned`;
-  if (differingCells === 0) return `${date}\tequal`;
-  return `${date}\t${differingCells} ${dryRun ? "cells differ" : "cells mended"}`;
+  const differing = differingCells + differingHourCells;
+  if (differing === 0) return `${date}\tequal`;
+  return `${date}\t${differing} ${dryRun ? "cells differ" : "cells mended"}`;
 }

@@ -11,6 +11,7 @@ import type { LoopDelay } from "../lib/runtime/loop-delay.ts";
 import { silentTracer, type Tracer } from "../lib/runtime/span.ts";
 import type { Metrics } from "../lib/telemetry/metrics.ts";
 import { activityRoute } from "./activity/route.ts";
+import { activitySeriesRoute } from "./activity/series-route.ts";
 import { byokRoutes } from "./byok/route.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
@@ -148,6 +149,7 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     ...modelRoutes({ speech, image }),
     voicesRoute({ speech }),
     activityRoute({ usage }),
+    activitySeriesRoute({ usage }),
     generationRoute({ usage }),
     generationListRoute({ usage }),
     ...keyRoutes(withBodies(maxBodyBytes.keys)),

@@ -11,7 +11,7 @@ import { createLocalTransport, createRpcClient } from "../lib/rpc/client.ts";
 import { requestIdKey } from "../lib/rpc/request-context.ts";
 import { DomainError } from "../lib/runtime/domain-error.ts";
 import { accountKey, accountRoutes, providerKey } from "../test/fakes/fake-account.ts";
-import { activityItem, generationEvent, usageRoutes } from "../test/fakes/fake-usage.ts";
+import { activityItem, generationEvent, seriesPoint, usageRoutes } from "../test/fakes/fake-usage.ts";
 import {
   errorOf,
   type GatewayServer,
@@ -33,6 +33,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   { method: "GET", path: "/activity", rpc: "ListActivity" },
+  { method: "GET", path: "/activity/series?step=day", rpc: "ListActivitySeries" },
   { method: "GET", path: "/generation?id=gen-1", rpc: "GetGeneration", anyKey: true },
   { method: "GET", path: "/generations", rpc: "ListGenerations" },
   { method: "GET", path: "/keys", rpc: "ListKeys" },
@@ -109,6 +110,7 @@ beforeAll(async () => {
   });
   const usage = usageRoutes({
     listActivity: answering(() => ({ items: [activityItem()] })),
+    listActivitySeries: answering(() => ({ points: [seriesPoint()] })),
     getGeneration: answering(() => ({ event: generationEvent() })),
     listGenerations: answering(() => ({ events: [generationEvent()] })),
   });

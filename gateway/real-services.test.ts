@@ -307,6 +307,24 @@ describe("the usage service behind the routes", () => {
     }
   });
 
+  test("shows a series whose hours and days agree with the activity", async () => {
+    const { accountId, managementKey } = await services.newAccount();
+    const ended = Date.now();
+    await services.record(usageEvent({ eventId: "gen-tts-series", accountId, ended }));
+    const ask = async (path: string) => (await call("GET", path, undefined, managementKey)).json();
+    const activity = (await ask("/activity")) as { data: object[] };
+    for (const step of ["hour", "day"]) {
+      expect(await ask(`/activity/series?step=${step}&group_by=model`)).toMatchObject({
+        data: [{ group: "acme/voice", requests: 1, errors: 0, usage: 5e-9 }],
+        first_byte_bounds_ms: expect.arrayContaining([100, 51_200]),
+      });
+    }
+    expect(activity.data).toMatchObject([{ requests: 1, usage: 5e-9 }]);
+    const before = "/activity/series?step=hour&from=2000-01-01T00:00:00Z";
+    const refused = await call("GET", before, undefined, managementKey);
+    expect(await errorOf(refused)).toEqual({ status: 400, reason: "invalid_body" });
+  });
+
   test("lists generations by filter and page", async () => {
     const { accountId, managementKey, memberId } = organization;
     const events = [1, 2, 3].map((second) => {

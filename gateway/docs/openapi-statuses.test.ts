@@ -30,6 +30,7 @@ test("the document lists the statuses that the operations answer", () => {
   expect(statusesOf("/providers", "get")).toEqual([200, 401, 500]);
   expect(statusesOf("/activity", "get")).toEqual([200, 400, 401, 403, 404, 500]);
   expect(statusesOf("/generation", "get")).toEqual([200, 400, 401, 404, 500]);
+  expect(statusesOf("/activity/series", "get")).toEqual([200, 400, 401, 403, 500]);
   expect(statusesOf("/generations", "get")).toEqual([200, 400, 401, 403, 500]);
   expect(statusesOf("/keys", "get")).toEqual([200, 400, 401, 403, 500]);
   expect(statusesOf("/keys", "post")).toEqual([201, 400, 401, 403, 409, 500]);

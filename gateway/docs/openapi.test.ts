@@ -252,6 +252,7 @@ const requests: readonly Asked[] = [
   list("/images/models/{author}/{slug}/endpoints"),
   managed("get", "/activity", [INVALID_BODY]),
   { ...managed("get", "/generation", [RECORD_UNKNOWN]), query: "?id=gen-1" },
+  { ...managed("get", "/activity/series", [INVALID_BODY]), query: "?step=day" },
   managed("get", "/generations", [INVALID_BODY]),
   managed("get", "/keys", [INVALID_BODY]),
   managed("post", "/keys", [INVALID_BODY, COUNT_LIMIT_REACHED], { name: "a" }),

@@ -97,6 +97,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
   rulesOf(UsageService, {
     listActivity: managementKey,
     listGenerations: managementKey,
+    listActivitySeries: managementKey,
     getGeneration: anyKey,
   }),
   forOperators(UsageAdminService),

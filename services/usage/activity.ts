@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Amounts, amountTerms, eachAmount } from "./amounts.ts";
+import { amountTerms, eachAmount, type RecordedAmounts, recordedNames } from "./amounts.ts";
 import { addDays } from "./day.ts";
 import type { NamingRow, UsageDatabase } from "./store.ts";
 
@@ -25,7 +25,7 @@ export interface ActivityFilter extends ActivityWindow {
 }
 
 /** What one endpoint did on one day, under the names it had last. */
-export interface ActivityEntry extends Amounts, Omit<NamingRow, "id"> {
+export interface ActivityEntry extends RecordedAmounts, Omit<NamingRow, "id"> {
   readonly day: string;
   readonly endpoint_id: string;
   readonly requests: bigint;
@@ -48,7 +48,7 @@ export async function listActivity(
     SELECT summed.*, naming.model, naming.permaslug, naming.provider_name
     FROM (
       SELECT day, endpoint_id, naming_id, max(last_ended_at) AS last_ended_at, sum(requests)::bigint AS requests,
-        ${amountTerms((amount) => sql`sum(${amount})::bigint AS ${amount}`)}
+        ${amountTerms((amount) => sql`sum(${amount})::bigint AS ${amount}`, recordedNames)}
       FROM activity
       WHERE account_id = ${accountId} AND day BETWEEN ${firstDay} AND ${lastDay} ${ofKey} ${ofMember}
       GROUP BY day, endpoint_id, naming_id
@@ -77,7 +77,7 @@ function add(named: NamedSum, other: NamedSum): NamedSum {
   return {
     ...named,
     requests: named.requests + other.requests,
-    ...eachAmount((name) => named[name] + other[name]),
+    ...eachAmount((name) => named[name] + other[name], recordedNames),
   };
 }
 

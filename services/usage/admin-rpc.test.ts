@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 beforeEach(async () => {
-  await sql`TRUNCATE record, activity, listing, naming`.execute(server.database);
+  await sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(server.database);
   await sql`UPDATE retention SET kept_from = '1970-01-01'`.execute(server.database);
   admin = await server.admin();
 });

@@ -50,8 +50,8 @@ export function createAdminHandlers(
       const days = [];
       for (let day = fromDate; day <= toDate; day = addDays(day, 1)) {
         signal.throwIfAborted();
-        const { complete, differingCells } = await rebuildDay(database, day, { firstDay, dryRun });
-        days.push({ date: day, complete, differingCells });
+        const { day: date, ...found } = await rebuildDay(database, day, { firstDay, dryRun });
+        days.push({ date, ...found });
       }
       return { days };
     },

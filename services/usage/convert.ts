@@ -1,18 +1,20 @@
 import { createHash } from "node:crypto";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type GenerationEvent, GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
   type ActivityItem,
   ActivityItemSchema,
   type RecordBillingSchema,
+  type SeriesPointSchema,
   type UsageRecordSummary,
   UsageRecordSummarySchema,
 } from "../../gen/media/usage/v1/usage_pb.ts";
 import { endedAtMs } from "../../lib/events/event-message.ts";
 import type { ActivityEntry } from "./activity.ts";
-import { amountsOf } from "./amounts.ts";
-import { dayNumberOfMs, dayOfMs } from "./day.ts";
+import { amountsOf, firstByteMsOf, firstByteNames } from "./amounts.ts";
+import { dayNumberOfMs, dayOfMs, hourOfMs } from "./day.ts";
+import type { SeriesEntry } from "./series.ts";
 import { type ListingRow, type NamingRow, noMember, type RecordRow } from "./store.ts";
 
 /** An event as it is stored. */
@@ -53,6 +55,7 @@ export class RowWriter {
       account_id: event.accountId,
       ended_at: new Date(endedMs),
       day: this.#dayOf(endedMs),
+      hour: hourOfMs(endedMs),
       endpoint_id: event.endpointId,
       key_hash: event.keyHash,
       member_id: event.memberId === "" ? noMember : event.memberId,
@@ -90,7 +93,7 @@ export class RowWriter {
 
 /** What an event without a fault is listed by. */
 export function toRowListing(event: GenerationEvent): ListingRow {
-  const { startedAt, firstByteAt, memberId, sessionId } = event;
+  const { memberId, sessionId } = event;
   return {
     event_id: event.eventId,
     revision: event.revision,
@@ -102,13 +105,8 @@ export function toRowListing(event: GenerationEvent): ListingRow {
     member_id: memberId === "" ? null : memberId,
     session_id: sessionId === "" ? null : toListedText(sessionId),
     outcome: event.outcome,
-    first_byte_ms: startedAt && firstByteAt ? waitMs(startedAt, firstByteAt) : null,
+    first_byte_ms: firstByteMsOf(event),
   };
-}
-
-/** Clocks may jump, and the column is of 32 bits. */
-function waitMs(from: Timestamp, to: Timestamp): number {
-  return Math.min(Math.max(0, Math.round(timestampMs(to) - timestampMs(from))), 2 ** 31 - 1);
 }
 
 /** A text as it is listed: short enough for an index, whatever the event says. */
@@ -182,4 +180,21 @@ export function toProtoActivityItem(entry: ActivityEntry): ActivityItem {
     usageNanoUsd: entry.charged_nano_usd,
     byokUsageInferenceNanoUsd: entry.byok_list_nano_usd,
   });
+}
+
+/** What happened in a step of a series, as it is shown. */
+export function toProtoSeriesPoint(entry: SeriesEntry): MessageInitShape<typeof SeriesPointSchema> {
+  return {
+    startsAt: timestampFromDate(entry.starts_at),
+    group: entry.group,
+    requests: entry.requests,
+    errors: entry.errors,
+    promptTokens: entry.prompt_tokens,
+    completionTokens: entry.completion_tokens,
+    reasoningTokens: entry.reasoning_tokens,
+    cachedTokens: entry.cached_tokens,
+    usageNanoUsd: entry.charged_nano_usd,
+    byokUsageInferenceNanoUsd: entry.byok_list_nano_usd,
+    firstByteCounts: firstByteNames.map((name) => entry[name]),
+  };
 }

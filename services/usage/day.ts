@@ -1,8 +1,14 @@
 const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 
 /** The UTC day of an instant, `YYYY-MM-DD`; the instant is Unix milliseconds within the years 1970 to 9999. */
 export function dayOfMs(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** When the UTC hour of an instant begins, RFC 3339. */
+export function hourOfMs(ms: number): string {
+  return new Date(Math.floor(ms / hourMs) * hourMs).toISOString();
 }
 
 /** When a day begins, Unix milliseconds. */

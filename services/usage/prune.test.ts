@@ -7,9 +7,11 @@ import {
   createTestUsageDatabase,
   type TestUsageDatabase,
 } from "../../test/support/services/usage-database.ts";
-import { usageEvent } from "../../test/support/services/usage-events.ts";
+import { lostEvent, usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { addDays, dayOfMs } from "./day.ts";
 import { startPruner } from "./prune.ts";
+import { rebuildDay } from "./rebuild.ts";
 import { recordEvents } from "./record.ts";
 import { giveUpDaysBefore, keptFrom, pruneStep } from "./retention.ts";
 import type { UsageDatabase } from "./store.ts";
@@ -132,6 +134,28 @@ test("an event that comes while its day is given up is refused", async () => {
   await givingUp;
   expect(await recording).toHaveLength(1);
   expect([await recordedDays(), await countedDays()]).toEqual([[], []]);
+});
+
+test("hours go after eight days, and a correction to one that is gone changes its day alone", async () => {
+  const [prunedDay, keptDay] = [-9, -8].map((days) => addDays(dayOfMs(clock.nowMs()), days));
+  const pruned = { eventId: "gen-tts-pruned", ended: `${prunedDay}T12:00:00Z` };
+  const kept = { eventId: "gen-tts-kept", ended: `${keptDay}T12:00:00Z` };
+  await recordEvents(database, [lostEvent(pruned), lostEvent(kept)], signal);
+  pruners.push(startPruner({ database, log: silentLog, clock, retentionDays: 400, intervalMs: 5 }));
+  const hours = () => database.selectFrom("activity_hour").select(["hour", "charged_nano_usd"]).execute();
+  await waitUntil(async () => (await hours()).length === 1);
+  expect(await recordEvents(database, [usageEvent(pruned), usageEvent(kept)], signal)).toEqual([]);
+  expect(await hours()).toEqual([{ hour: new Date(kept.ended), charged_nano_usd: 5n }]);
+  const days = await database
+    .selectFrom("activity")
+    .select(["day", "charged_nano_usd"])
+    .orderBy("day")
+    .execute();
+  expect(days).toEqual([prunedDay, keptDay].map((day) => ({ day, charged_nano_usd: 5n })));
+  for (const { day } of days) {
+    const found = await rebuildDay(database, day, { firstDay: day, dryRun: true });
+    expect(found).toEqual({ day, complete: true, differingCells: 0, differingHourCells: 0 });
+  }
 });
 
 test("a step deletes no more than it may", async () => {

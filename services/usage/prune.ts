@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/runtime/clock.ts";
 import type { Log } from "../../lib/runtime/log.ts";
 import { type Repeating, repeat } from "../../lib/runtime/repeat.ts";
 import { addDays, dayOfMs } from "./day.ts";
-import { giveUpDaysBefore, pruneStep } from "./retention.ts";
+import { giveUpDaysBefore, giveUpHoursBefore, pruneHoursStep, pruneStep } from "./retention.ts";
 import type { UsageDatabase } from "./store.ts";
 
 /** Times in milliseconds. */
@@ -37,14 +37,32 @@ export function startPruner(options: PrunerOptions): Repeating {
   return repeat({ name: "prune records", run, pauseMs, log });
 }
 
+/** How many whole days sums by hour are kept after the one they are of. */
+const hourDays = 8;
+
+/** The first day whose sums by hour are kept, `YYYY-MM-DD`. */
+export function firstDayOfHours(nowMs: number): string {
+  return addDays(dayOfMs(nowMs), -hourDays);
+}
+
 async function prune(options: PrunerOptions, signal: AbortSignal): Promise<number> {
-  const { database, clock, retentionDays, stepRecords = 1000 } = options;
+  const { database, clock, retentionDays } = options;
   await giveUpDaysBefore(database, firstKeptDay(clock.nowMs(), retentionDays));
+  await giveUpHoursBefore(database, firstDayOfHours(clock.nowMs()));
+  await inSteps(options, pruneHoursStep, signal);
+  return inSteps(options, pruneStep, signal);
+}
+
+async function inSteps(
+  { database, stepRecords = 1000 }: PrunerOptions,
+  step: typeof pruneStep,
+  signal: AbortSignal,
+): Promise<number> {
   let pruned = 0;
   while (!signal.aborted) {
-    const step = await pruneStep(database, stepRecords);
-    pruned += step;
-    if (step < stepRecords) break;
+    const rows = await step(database, stepRecords);
+    pruned += rows;
+    if (rows < stepRecords) break;
     await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
   }
   return pruned;

@@ -1,16 +1,19 @@
 /**
- * Compares the roll-up of a day with the records of that day, and mends it.
+ * Compares the roll-ups of a day, its own and those of its hours, with the records of that day, and mends them.
  *
  * 1. Both are read in one statement, so in one snapshot: an event under way is in both or in neither.
  * 2. A day is mended while nobody else writes it, and only when a comparison that disturbs nobody has found a
  *    difference.
- * 3. A day whose records may have been pruned is left alone.
+ * 3. A day whose records may have been pruned is left alone, and so are its hours where they are pruned.
+ * 4. Part of what is summed is what records are listed by, so what is not listed is listed first.
  */
 import { sql } from "kysely";
-import { amountTerms } from "./amounts.ts";
+import { amountOfRecord, amountTerms } from "./amounts.ts";
 import { addDays } from "./day.ts";
+import { listDay } from "./generations/listing.ts";
 import { claimDay } from "./locks.ts";
-import { keptFrom } from "./retention.ts";
+import { readRetention } from "./retention.ts";
+import { byDay, byHour, type RollUpTable } from "./roll-up.ts";
 import type { UsageDatabase, UsageTransaction } from "./store.ts";
 
 /** What was found on a day. */
@@ -18,8 +21,10 @@ export interface RebuiltDay {
   readonly day: string;
   /** Whether all its records are there; if not, nothing was compared. */
   readonly complete: boolean;
-  /** How many cells of the roll-up were not what its records add up to. */
+  /** How many cells of the roll-up by day were not what its records add up to. */
   readonly differingCells: number;
+  /** The same of the roll-up by hour, where the hours of the day are kept. */
+  readonly differingHourCells: number;
 }
 
 /** Longest comparison of one day, milliseconds. */
@@ -31,12 +36,13 @@ export async function rebuildDay(
   day: string,
   { firstDay, dryRun }: { readonly firstDay: string; readonly dryRun: boolean },
 ): Promise<RebuiltDay> {
+  if (!dryRun && day >= firstDay) await listDay(database, day); // 4.
   const compared = await database
     .transaction()
     .setIsolationLevel("repeatable read") // 1.
     .setAccessMode("read only")
     .execute((transaction) => ifComplete(transaction, day, firstDay, countDifferences));
-  if (dryRun || compared.differingCells === 0) return compared; // 2.
+  if (dryRun || (compared.differingCells === 0 && compared.differingHourCells === 0)) return compared; // 2.
   return database
     .transaction()
     .setIsolationLevel("read committed")
@@ -46,54 +52,66 @@ export async function rebuildDay(
     });
 }
 
+type Work = (transaction: UsageTransaction, table: RollUpTable, day: string) => Promise<number>;
+
 async function ifComplete(
   transaction: UsageTransaction,
   day: string,
   firstDay: string,
-  work: (transaction: UsageTransaction, day: string) => Promise<number>,
+  work: Work,
 ): Promise<RebuiltDay> {
-  if (day < firstDay || day < (await keptFrom(transaction)))
-    // 3.
-    return { day, complete: false, differingCells: 0 };
+  const { from, hoursFrom } = await readRetention(transaction);
+  if (day < firstDay || day < from) return { day, complete: false, differingCells: 0, differingHourCells: 0 }; // 3.
   await sql`SELECT set_config('statement_timeout', ${String(compareTimeoutMs)}, true)`.execute(transaction);
-  return { day, complete: true, differingCells: await work(transaction, day) };
+  const differingCells = await work(transaction, byDay, day);
+  const differingHourCells = day < hoursFrom ? 0 : await work(transaction, byHour, day); // 3.
+  return { day, complete: true, differingCells, differingHourCells };
 }
 
-async function countDifferences(transaction: UsageTransaction, day: string): Promise<number> {
+const countDifferences: Work = async (transaction, table, day) => {
   const { rows } = await sql<{ count: bigint }>`
-    WITH ${differences(day)} SELECT count(*) AS count FROM difference`.execute(transaction);
+    WITH ${differences(table, day)} SELECT count(*) AS count FROM difference`.execute(transaction);
   return Number(rows[0]?.count ?? 0n);
-}
+};
 
-async function mendDifferences(transaction: UsageTransaction, day: string): Promise<number> {
+const mendDifferences: Work = async (transaction, table, day) => {
+  const period = sql.ref(table.period);
   const { numAffectedRows = 0n } = await sql`
-    WITH ${differences(day)}
-    INSERT INTO activity (day, account_id, endpoint_id, key_hash, member_id, naming_id, requests,
+    WITH ${differences(table, day)}
+    INSERT INTO ${sql.ref(table.name)} (${period}, account_id, endpoint_id, key_hash, member_id, naming_id, requests,
       ${amountTerms()}, last_ended_at)
-    SELECT ${day}::date, difference.* FROM difference
-    ON CONFLICT (account_id, day, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
+    SELECT * FROM difference
+    ON CONFLICT (account_id, ${period}, endpoint_id, key_hash, member_id, naming_id) DO UPDATE SET
       requests = excluded.requests,
       ${amountTerms((amount) => sql`${amount} = excluded.${amount}`)},
       last_ended_at = excluded.last_ended_at`.execute(transaction);
   return Number(numAffectedRows);
-}
+};
 
 /** `difference`: what the cells of a day should be, where they are not. A cell of zeros is as good as none. */
-function differences(day: string) {
+function differences({ name, period: column, type, periodOfRecord }: RollUpTable, day: string) {
+  const period = sql.ref(column);
+  const [start, end] = [day, addDays(day, 1)].map((edge) => sql`${`${edge}T00:00:00Z`}::timestamptz`);
+  const edges = [day, addDays(day, 1)].map((edge) => (column === "day" ? edge : `${edge}T00:00:00Z`));
+  const owner = sql`account_id, endpoint_id, key_hash, member_id, naming_id`;
   return sql`
     truth AS (
-      SELECT account_id, endpoint_id, key_hash, member_id, naming_id, count(*) AS requests,
-        ${amountTerms((amount) => sql`sum(${amount})::bigint AS ${amount}`)},
-        max(ended_at) FILTER (WHERE revision > 0) AS last_ended_at
-      FROM record
-      WHERE ended_at >= ${`${day}T00:00:00Z`}::timestamptz AND ended_at < ${`${addDays(day, 1)}T00:00:00Z`}::timestamptz
-      GROUP BY account_id, endpoint_id, key_hash, member_id, naming_id
+      SELECT ${periodOfRecord} AS ${period}, record.account_id, endpoint_id, record.key_hash, record.member_id,
+        naming_id, count(*) AS requests,
+        ${amountTerms((amount, name) => sql`coalesce(sum(${amountOfRecord(name)}), 0)::bigint AS ${amount}`)},
+        max(record.ended_at) FILTER (WHERE record.revision > 0) AS last_ended_at
+      FROM record LEFT JOIN listing ON listing.event_id = record.event_id
+      WHERE record.ended_at >= ${start} AND record.ended_at < ${end}
+      GROUP BY 1, 2, 3, 4, 5, 6
     ),
-    cell AS (SELECT * FROM activity WHERE day = ${day}),
+    cell AS (
+      SELECT * FROM ${sql.ref(name)}
+      WHERE ${period} >= ${edges[0]}::${type} AND ${period} < ${edges[1]}::${type}
+    ),
     difference AS (
-      SELECT account_id, endpoint_id, key_hash, member_id, naming_id, coalesce(truth.requests, 0) AS requests,
+      SELECT ${period}, ${owner}, coalesce(truth.requests, 0) AS requests,
         ${amountTerms((amount) => sql`coalesce(truth.${amount}, 0) AS ${amount}`)}, truth.last_ended_at
-      FROM truth FULL JOIN cell USING (account_id, endpoint_id, key_hash, member_id, naming_id)
+      FROM truth FULL JOIN cell USING (${period}, ${owner})
       WHERE (coalesce(truth.requests, 0), ${amountTerms((amount) => sql`coalesce(truth.${amount}, 0)`)},
           truth.last_ended_at)
         IS DISTINCT FROM (coalesce(cell.requests, 0), ${amountTerms((amount) => sql`coalesce(cell.${amount}, 0)`)},

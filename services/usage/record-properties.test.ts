@@ -1,7 +1,8 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { type GenerationEvent, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { hashApiKey } from "../../lib/identity/api-key.ts";
 import {
   createTestUsageDatabase,
@@ -9,9 +10,11 @@ import {
 } from "../../test/support/services/usage-database.ts";
 import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { type ActivityFilter, listActivity } from "./activity.ts";
+import { amountNames, firstByteBoundsMs, firstByteMsOf, firstByteNames } from "./amounts.ts";
 import { fromRowEvent } from "./convert.ts";
 import { rebuildDay } from "./rebuild.ts";
 import { recordEvents } from "./record.ts";
+import { listSeries, type SeriesEntry } from "./series.ts";
 import type { UsageDatabase } from "./store.ts";
 
 const days = ["2030-01-01", "2030-01-02", "2030-01-03"] as const;
@@ -38,6 +41,8 @@ const content = fc.record({
   model: fc.constantFrom("acme/voice", "acme/speaker"),
   cost: fc.bigInt({ min: 0n, max: 9n }),
   byok: fc.boolean(),
+  hasFailed: fc.boolean(),
+  firstByteMs: fc.constantFrom(undefined, 0, 100, 101, 51_200, 51_201, 1e9),
 });
 
 /** The lost and the real event of each generation; `index` makes no two end at the same instant. */
@@ -63,21 +68,27 @@ function eventOf(
     model,
     cost,
     byok,
+    hasFailed,
+    firstByteMs,
   }: typeof content extends fc.Arbitrary<infer C> ? C : never,
   index: number,
   accountId: string,
   build: typeof usageEvent,
 ): GenerationEvent {
   const isReal = build === usageEvent;
+  const ended = Date.parse(`${day}T${String(hour).padStart(2, "0")}:00:00Z`) + index;
   return build({
     eventId: `gen-tts-${index}`,
     accountId,
-    ended: Date.parse(`${day}T${String(hour).padStart(2, "0")}:00:00Z`) + index,
+    ended,
+    // It begins a second before its end.
+    ...(firstByteMs === undefined ? {} : { firstByteAt: timestampFromMs(ended - 1000 + firstByteMs) }),
     endpointId: testUuid(endpoint),
     keyHash: hashApiKey(key),
     memberId: member,
     model,
     ...(isReal ? { byok, costNanoUsd: cost, listPriceNanoUsd: cost * 3n } : {}),
+    ...(isReal && hasFailed ? { outcome: Outcome.FAILED } : {}),
   });
 }
 
@@ -163,9 +174,49 @@ async function deliver(
   return delivered;
 }
 
+/** The sums of a series over all its points, and the plain meaning of them. */
+async function checkSeries(standing: readonly GenerationEvent[], accountId: string) {
+  const [fromMs, toMs] = [Date.parse(days[0]), Date.parse(days[2]) + 86_400_000];
+  for (const groupBy of ["none", "model", "provider", "key", "member"] as const) {
+    const series = { accountId, fromMs, toMs, groupBy };
+    const [hours, whole] = await Promise.all(
+      (["hour", "day"] as const).map((step) => listSeries(store.database, { ...series, step })),
+    );
+    expect(byDayAndGroup(hours ?? [])).toEqual(byDayAndGroup(whole ?? []));
+    if (groupBy !== "none") continue;
+    const own = standing.filter((event) => event.accountId === accountId);
+    const sumOf = (name: (typeof amountNames)[number]) =>
+      (hours ?? []).reduce((sum, point) => sum + point[name], 0n);
+    const count = (is: (event: GenerationEvent) => boolean) => BigInt(own.filter(is).length);
+    expect(sumOf("errors")).toBe(count(({ outcome }) => outcome !== Outcome.SUCCEEDED));
+    for (const [index, name] of firstByteNames.entries()) {
+      const [above, most] = [bounds[index] ?? -1, bounds[index + 1] ?? Number.POSITIVE_INFINITY];
+      const within = (event: GenerationEvent) => {
+        const ms = firstByteMsOf(event);
+        return ms !== null && ms > above && ms <= most;
+      };
+      expect([name, sumOf(name)]).toEqual([name, count(within)]);
+    }
+  }
+}
+
+const bounds = [-1, ...firstByteBoundsMs];
+
+function byDayAndGroup(points: readonly SeriesEntry[]) {
+  const sums = new Map<string, Record<string, bigint>>();
+  for (const point of points) {
+    const key = `${point.starts_at.toISOString().slice(0, 10)} ${point.group}`;
+    const sum = sums.get(key) ?? { requests: 0n };
+    sum.requests = (sum.requests ?? 0n) + point.requests;
+    for (const name of amountNames) sum[name] = (sum[name] ?? 0n) + point[name];
+    sums.set(key, sum);
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
 test("any order, copies, batches and replicas give the records and sums of the plain meaning", async () => {
   const check = async (pairs: GenerationEvent[][], batches: { replica: number; picks: number[] }[]) => {
-    await sql`TRUNCATE record, activity, listing, naming`.execute(store.database);
+    await sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(store.database);
     const standing = fold(await deliver(pairs.flat(), batches));
     const rows = await store.database.selectFrom("record").select("event").orderBy("event_id").execute();
     expect(rows.map(fromRowEvent)).toEqual(standing);
@@ -179,11 +230,12 @@ test("any order, copies, batches and replicas give the records and sums of the p
       expect(single).toEqual(whole);
       await checkActivity(standing, { ...everything, keyHash: hashApiKey("one") });
       await checkActivity(standing, { ...everything, memberId: testUuid(7) });
+      await checkSeries(standing, accountId);
     }
     for (const day of days) {
       const compared = await rebuildDay(store.database, day, { firstDay: days[0], dryRun: true });
-      expect(compared).toEqual({ day, complete: true, differingCells: 0 });
+      expect(compared).toEqual({ day, complete: true, differingCells: 0, differingHourCells: 0 });
     }
   };
-  await fc.assert(fc.asyncProperty(generations, deliveries, check), { numRuns: 150 });
+  await fc.assert(fc.asyncProperty(generations, deliveries, check), { numRuns: 100 });
 });

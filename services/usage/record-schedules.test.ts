@@ -7,6 +7,7 @@ import {
 } from "../../test/support/services/usage-database.ts";
 import { lostEvent, testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
+import { type RecordedAmounts, recordedNames } from "./amounts.ts";
 import { RowWriter } from "./convert.ts";
 import { rebuildDay } from "./rebuild.ts";
 import { recordEvents } from "./record.ts";
@@ -24,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => store.close());
 
-beforeEach(() => sql`TRUNCATE record, activity, listing, naming`.execute(store.database));
+beforeEach(() => sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(store.database));
 
 /** How many sessions of the database wait for another one. */
 async function waiting(): Promise<number> {
@@ -55,7 +56,7 @@ async function sums() {
 
 async function expectRebuildEqual() {
   const compared = await rebuildDay(store.database, day, { firstDay: day, dryRun: true });
-  expect(compared).toEqual({ day, complete: true, differingCells: 0 });
+  expect(compared).toEqual({ day, complete: true, differingCells: 0, differingHourCells: 0 });
 }
 
 describe("two replicas with one generation", () => {
@@ -99,8 +100,18 @@ describe("locks are taken in one order, so that nobody waits in a circle:", () =
     const writer = new RowWriter();
     const insert = (transaction: Transaction<UsageTables>, event: GenerationEvent | undefined) => {
       const { row, bytes } = writer.toRowRecord(event ?? usageEvent());
-      const { day: _derived, key_hash, ...columns } = row;
-      const values = { ...columns, key_hash: Buffer.from(key_hash, "hex"), event: Buffer.from(bytes) };
+      const { key_hash, event_id, revision, account_id, ended_at, endpoint_id, member_id, naming_id } = row;
+      const owner = { account_id, endpoint_id, member_id, naming_id };
+      const amounts = Object.fromEntries(recordedNames.map((name) => [name, row[name]])) as RecordedAmounts;
+      const values = {
+        event_id,
+        revision,
+        ended_at,
+        ...owner,
+        ...amounts,
+        key_hash: Buffer.from(key_hash, "hex"),
+        event: Buffer.from(bytes),
+      };
       return transaction.insertInto("record").values(values).execute();
     };
     const recording = await inTransaction(async (transaction) => {

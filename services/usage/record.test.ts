@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => store.close());
 
-beforeEach(() => sql`TRUNCATE record, activity, listing, naming`.execute(store.database));
+beforeEach(() => sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(store.database));
 
 function record(...events: readonly GenerationEvent[]) {
   return recordEvents(store.database, events, signal);

@@ -6,18 +6,19 @@
  * 2. If it was not, the record that stands is locked and read in a second statement, which sees what the first
  *    transaction left; the higher revision stays. Read committed is enough for that.
  * 3. What a replaced record had added is taken from its own cell, which may be of another day, endpoint or key.
- * 4. Locks are taken in one order: days, records by id, listings by id, namings by id, cells by key. So replicas never wait in a circle.
+ * 4. Locks are taken in one order: days, records by id, listings by id, namings by id, cells by key, those of days first. So replicas never wait in a circle.
  * 5. An event of a day whose records are pruned is refused: nothing would show any more whether it was counted.
+ * 6. Sums by hour are changed as those by day, of days whose hours are not pruned: there, hours add up to days.
  */
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { RefusedEvent } from "../../lib/events/batch-consumer.ts";
-import { amountArrays, amountTerms } from "./amounts.ts";
-import { RowWriter, type StorableEvent, storageFault } from "./convert.ts";
+import { amountArrays, amountTerms, recordedNames } from "./amounts.ts";
+import { fromRowEvent, RowWriter, type StorableEvent, storageFault } from "./convert.ts";
 import { writeListings } from "./generations/listing.ts";
 import { shareDays } from "./locks.ts";
-import { keptFrom } from "./retention.ts";
-import { RollUp, writeChanges, writeNamings } from "./roll-up.ts";
+import { readRetention } from "./retention.ts";
+import { byDay, byHour, RollUp, writeChanges, writeNamings } from "./roll-up.ts";
 import type { RecordRow, UsageDatabase, UsageTransaction } from "./store.ts";
 
 /**
@@ -63,28 +64,34 @@ async function recordBatch(
     transaction,
     batch.map(({ row }) => row.day),
   );
-  const from = await keptFrom(transaction);
+  const { from, hoursFrom } = await readRetention(transaction);
   const kept = batch.filter(({ row }) => row.day >= from); // 5.
   signal.throwIfAborted();
   const inserted = await insertRecords(transaction, kept);
-  const rollUp = new RollUp();
-  for (const { row } of kept) if (inserted.has(row.event_id)) rollUp.add(row);
+  const rollUps = [
+    { table: byDay, rollUp: new RollUp(byDay, from) },
+    { table: byHour, rollUp: new RollUp(byHour, hoursFrom) }, // 6.
+  ];
+  const fresh = kept.filter(({ row }) => inserted.has(row.event_id));
+  for (const { rollUp } of rollUps) for (const { row } of fresh) rollUp.add(row);
   signal.throwIfAborted();
   const rivals = kept.filter(({ row }) => !inserted.has(row.event_id));
-  const replacing = await replaceRecords(transaction, rivals, rollUp);
-  const written = [...kept.filter(({ row }) => inserted.has(row.event_id)), ...replacing];
+  const { replaced, replacing } = await replaceRecords(transaction, rivals);
+  for (const { rollUp } of rollUps) {
+    for (const row of replaced) rollUp.subtract(row); // 3.
+    for (const { row } of replacing) rollUp.add(row);
+  }
   await writeListings(
     transaction,
-    written.map(({ listing }) => listing),
+    [...fresh, ...replacing].map(({ listing }) => listing),
   );
   signal.throwIfAborted();
-  const changes = rollUp.changes();
-  if (changes.length > 0)
+  if (fresh.length > 0 || replacing.length > 0)
     await writeNamings(
       transaction,
       kept.map(({ naming }) => naming),
     );
-  await writeChanges(transaction, changes);
+  for (const { table, rollUp } of rollUps) await writeChanges(transaction, table, rollUp.changes());
   signal.throwIfAborted();
   return batch.flatMap(({ row }) => (row.day >= from ? [] : lateRefusal(row)));
 }
@@ -101,54 +108,54 @@ async function insertRecords(
   if (batch.length === 0) return new Set();
   const { rows } = await sql<{ event_id: string }>`
     INSERT INTO record (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
-      ${amountTerms()}, event)
+      ${recordedTerms}, event)
     SELECT ${columns} FROM ${unnested(batch)}
     ON CONFLICT (event_id) DO NOTHING RETURNING event_id`.execute(transaction); // 1.
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
-/** Replaces those of the records that stand whose revision is lower, moves what they had added, and returns by what. */
+/** Replaces those of the records that stand whose revision is lower; returns what was replaced, and by what. */
 async function replaceRecords(
   transaction: UsageTransaction,
   rivals: readonly StorableEvent[],
-  rollUp: RollUp,
-): Promise<readonly StorableEvent[]> {
-  if (rivals.length === 0) return [];
+): Promise<{ replaced: readonly RecordRow[]; replacing: readonly StorableEvent[] }> {
+  if (rivals.length === 0) return { replaced: [], replacing: [] };
   const standing = await lockRecords(transaction, rivals); // 2.
   if (standing.size !== rivals.length) throw new Error("a record was pruned while its event came again");
   const replacing = rivals.filter(({ row }) => row.revision > (standing.get(row.event_id)?.revision ?? 0));
-  if (replacing.length === 0) return [];
-  const replaced = replacing.flatMap(({ row }) => standing.get(row.event_id) ?? []);
+  if (replacing.length === 0) return { replaced: [], replacing };
+  const writer = new RowWriter();
+  const replaced = replacing.flatMap(({ row }) => {
+    const old = standing.get(row.event_id)?.event;
+    return old ? [writer.toRowRecord(fromRowEvent({ event: old })).row] : [];
+  });
   await shareDays(
     transaction,
     replaced.map(({ day }) => day),
   );
-  for (const row of replaced) rollUp.subtract(row); // 3.
-  for (const { row } of replacing) rollUp.add(row);
   await sql`
-    UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, ${amountTerms()},
+    UPDATE record SET (revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id, ${recordedTerms},
       event) =
       (fresh.revision, fresh.account_id, fresh.ended_at, fresh.endpoint_id, fresh.key_hash, fresh.member_id,
-        fresh.naming_id, ${amountTerms((amount) => sql`fresh.${amount}`)}, fresh.event)
+        fresh.naming_id, ${amountTerms((amount) => sql`fresh.${amount}`, recordedNames)}, fresh.event)
     FROM (SELECT ${columns} FROM ${unnested(replacing)}) AS fresh
     WHERE record.event_id = fresh.event_id`.execute(transaction);
-  return replacing;
+  return { replaced, replacing };
 }
 
-async function lockRecords(
-  transaction: UsageTransaction,
-  rivals: readonly StorableEvent[],
-): Promise<ReadonlyMap<string, RecordRow>> {
+/** The records that stand, locked by id; with their events where a higher revision may come. */
+async function lockRecords(transaction: UsageTransaction, rivals: readonly StorableEvent[]) {
   const ids = rivals.map(({ row }) => row.event_id);
-  const { rows } = await sql<RecordRow>`
-    SELECT event_id, revision, account_id, ended_at, (ended_at AT TIME ZONE 'UTC')::date AS day, endpoint_id, encode(key_hash, 'hex') AS key_hash, member_id,
-      naming_id, ${amountTerms()}
+  const { rows } = await sql<{ event_id: string; revision: number; event: Buffer | null }>`
+    SELECT event_id, revision, CASE WHEN revision = 0 THEN event END AS event
     FROM record WHERE event_id = ANY(${ids}) ORDER BY event_id FOR UPDATE`.execute(transaction);
   return new Map(rows.map((row) => [row.event_id, row]));
 }
 
+const recordedTerms = amountTerms(undefined, recordedNames);
+
 const columns = sql`event_id, revision, account_id, ended_at, endpoint_id, decode(key_hash, 'hex') AS key_hash,
-  member_id, naming_id, ${amountTerms()},
+  member_id, naming_id, ${recordedTerms},
   substring(bytes FROM first_byte FOR byte_count) AS event`;
 
 /** Rows as a table of arrays, their events one behind the other in `bytes`, which spares a copy of each as hex. */
@@ -168,7 +175,10 @@ function unnested(batch: readonly StorableEvent[]) {
   return sql`(SELECT ${all}::bytea AS bytes) AS whole, unnest(${column("event_id")}::text[],
     ${column("revision")}::smallint[], ${column("account_id")}::uuid[], ${endedAt}::timestamptz[],
     ${column("endpoint_id")}::uuid[], ${column("key_hash")}::text[], ${column("member_id")}::uuid[],
-    ${column("naming_id")}::uuid[], ${amountArrays(batch.map(({ row }) => row))}, ${firstBytes}::int[], ${byteCounts}::int[])
+    ${column("naming_id")}::uuid[], ${amountArrays(
+      batch.map(({ row }) => row),
+      recordedNames,
+    )}, ${firstBytes}::int[], ${byteCounts}::int[])
     AS part (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
-      ${amountTerms()}, first_byte, byte_count)`;
+      ${recordedTerms}, first_byte, byte_count)`;
 }

@@ -1,15 +1,23 @@
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import type { ListActivityRequest, ListGenerationsRequest } from "../../gen/media/usage/v1/usage_pb.ts";
+import {
+  type ListActivityRequest,
+  type ListActivitySeriesRequest,
+  type ListGenerationsRequest,
+  SeriesGroup,
+  SeriesStep,
+} from "../../gen/media/usage/v1/usage_pb.ts";
 import { isKeyHash } from "../../lib/identity/api-key.ts";
 import { cursorPage } from "../../lib/limits/cursor-page.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { isUuid } from "../../lib/runtime/uuid.ts";
 import { type ActivityFilter, activityWindow } from "./activity.ts";
 import { toListedText } from "./convert.ts";
-import { dayOfMs, isDay } from "./day.ts";
+import { dayOfMs, isDay, startOfDayMs } from "./day.ts";
 import type { GenerationCursor, GenerationFilter } from "./generations/list-generations.ts";
+import { firstDayOfHours } from "./prune.ts";
+import type { SeriesFilter, SeriesGroupName } from "./series.ts";
 
 /** Reads what activity is asked for. Throws `invalid_body`. */
 export function fromProtoListActivityRequest(
@@ -67,6 +75,63 @@ export function fromProtoListGenerationsRequest(
     sessionId: given(toListedText(request.sessionId)),
     after,
     limit: pageSize === 0 ? cursorPage.limit.default : pageSize,
+  };
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** Each step: how long it is, how much of it comes unless said, and where its sums begin. */
+const steps = {
+  hour: { ms: hourMs, usualMs: 48 * hourMs, firstDay: firstDayOfHours },
+  day: {
+    ms: dayMs,
+    usualMs: 30 * dayMs,
+    firstDay: (nowMs: number) => activityWindow(dayOfMs(nowMs)).firstDay,
+  },
+} as const;
+
+const stepOf: Readonly<Partial<Record<SeriesStep, keyof typeof steps>>> = {
+  [SeriesStep.HOUR]: "hour",
+  [SeriesStep.DAY]: "day",
+};
+
+const groupOf: Readonly<Partial<Record<SeriesGroup, SeriesGroupName>>> = {
+  [SeriesGroup.UNSPECIFIED]: "none",
+  [SeriesGroup.MODEL]: "model",
+  [SeriesGroup.PROVIDER]: "provider",
+  [SeriesGroup.KEY]: "key",
+  [SeriesGroup.MEMBER]: "member",
+};
+
+/** Reads which activity over time is asked for. Throws `invalid_body`. */
+export function fromProtoListActivitySeriesRequest(
+  request: ListActivitySeriesRequest,
+  { accountId }: Principal,
+  nowMs: number,
+): SeriesFilter {
+  const issues: Issue[] = [];
+  const step = stepOf[request.step];
+  if (step === undefined) issues.push({ path: "step", message: "must be hour or day" });
+  const groupBy = groupOf[request.groupBy];
+  if (groupBy === undefined) issues.push({ path: "group_by", message: "is not known" });
+  const { ms, usualMs, firstDay } = steps[step ?? "day"];
+  const askedMs = readInstantMs(issues, "from", request.from) ?? nowMs - usualMs;
+  const toMs = readInstantMs(issues, "to", request.to) ?? nowMs;
+  const fromMs = Math.floor(askedMs / ms) * ms;
+  const firstMs = startOfDayMs(firstDay(nowMs));
+  if (fromMs < firstMs && issues.length === 0) {
+    issues.push({ path: "from", message: `must not lie before ${new Date(firstMs).toISOString()}` });
+  }
+  if (toMs <= askedMs && issues.length === 0) issues.push({ path: "to", message: "must lie after from" });
+  if (issues.length > 0) throw DomainError.invalid(issues);
+  // A step belongs to what is asked for once it has begun.
+  return {
+    accountId,
+    step: step ?? "day",
+    groupBy: groupBy ?? "none",
+    fromMs,
+    toMs: Math.ceil(Math.min(toMs, nowMs + dayMs) / ms) * ms,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * How far back records reach. A day that lies further back than they are kept is given up for good first and its records
- * are deleted after that, in steps, by whichever replica gets to it. Roll-ups stay.
+ * are deleted after that, in steps, by whichever replica gets to it. Sums by hour likewise, sooner; those by day stay.
  */
 import { sql } from "kysely";
 import { claimHorizon } from "./locks.ts";
@@ -12,12 +12,38 @@ export async function keptFrom(database: UsageDatabase | UsageTransaction): Prom
   return row.kept_from;
 }
 
+/** The first days, `YYYY-MM-DD`, of which records and sums by hour were never pruned. */
+export async function readRetention(
+  transaction: UsageTransaction,
+): Promise<{ readonly from: string; readonly hoursFrom: string }> {
+  const row = await transaction.selectFrom("retention").selectAll().executeTakeFirstOrThrow();
+  return { from: row.kept_from, hoursFrom: row.hours_kept_from };
+}
+
 /** Gives up the days before `day`, unless they were before. From now on no event of theirs is recorded. */
 export async function giveUpDaysBefore(database: UsageDatabase, day: string): Promise<void> {
-  if ((await keptFrom(database)) >= day) return;
+  await moveHorizon(database, "kept_from", day);
+}
+
+/** Gives up the hours of the days before `day`. From now on an event of theirs changes its day alone. */
+export async function giveUpHoursBefore(database: UsageDatabase, day: string): Promise<void> {
+  await moveHorizon(database, "hours_kept_from", day);
+}
+
+async function moveHorizon(
+  database: UsageDatabase,
+  column: "kept_from" | "hours_kept_from",
+  day: string,
+): Promise<void> {
+  const standing = await database.selectFrom("retention").select(column).executeTakeFirstOrThrow();
+  if (standing[column] >= day) return;
   await database.transaction().execute(async (transaction) => {
     await claimHorizon(transaction);
-    await transaction.updateTable("retention").set({ kept_from: day }).where("kept_from", "<", day).execute();
+    await transaction
+      .updateTable("retention")
+      .set({ [column]: day })
+      .where(column, "<", day)
+      .execute();
   });
 }
 
@@ -28,5 +54,15 @@ export async function pruneStep(database: UsageDatabase, limit: number): Promise
       SELECT event_id FROM record
       WHERE ended_at < (SELECT kept_from::timestamp AT TIME ZONE 'UTC' FROM retention)
       ORDER BY ended_at LIMIT ${limit} FOR UPDATE SKIP LOCKED))`.execute(database);
+  return Number(numAffectedRows);
+}
+
+/** The same of sums by hour. */
+export async function pruneHoursStep(database: UsageDatabase, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM activity_hour WHERE ctid = ANY(ARRAY(
+      SELECT ctid FROM activity_hour
+      WHERE hour < (SELECT hours_kept_from::timestamp AT TIME ZONE 'UTC' FROM retention)
+      ORDER BY hour LIMIT ${limit} FOR UPDATE SKIP LOCKED))`.execute(database);
   return Number(numAffectedRows);
 }

@@ -5,9 +5,16 @@ import { principalOf } from "../../lib/identity/caller.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { listActivity } from "./activity.ts";
-import { fromRowEvent, toProtoActivityItem } from "./convert.ts";
+import { firstByteBoundsMs } from "./amounts.ts";
+import { fromRowEvent, toProtoActivityItem, toProtoSeriesPoint } from "./convert.ts";
 import { listGenerations } from "./generations/list-generations.ts";
-import { fromProtoListActivityRequest, fromProtoListGenerationsRequest, toPageToken } from "./requests.ts";
+import {
+  fromProtoListActivityRequest,
+  fromProtoListActivitySeriesRequest,
+  fromProtoListGenerationsRequest,
+  toPageToken,
+} from "./requests.ts";
+import { listSeries } from "./series.ts";
 import type { UsageDatabase } from "./store.ts";
 
 /** The handlers of UsageService; each answers for the account of the calling key alone. */
@@ -20,6 +27,11 @@ export function createUsageHandlers(
       const filter = fromProtoListActivityRequest(request, principalOf(context), clock.nowMs());
       const entries = await listActivity(database, filter);
       return { items: entries.map(toProtoActivityItem) };
+    },
+    async listActivitySeries(request, context) {
+      const filter = fromProtoListActivitySeriesRequest(request, principalOf(context), clock.nowMs());
+      const entries = await listSeries(database, filter);
+      return { points: entries.map(toProtoSeriesPoint), firstByteBoundsMs: firstByteBoundsMs.map(BigInt) };
     },
     async listGenerations(request, context) {
       const filter = fromProtoListGenerationsRequest(request, principalOf(context));

@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from "kysely";
-import type { Amounts } from "./amounts.ts";
+import type { Amounts, RecordedAmounts } from "./amounts.ts";
 
 /** Which cell a record is counted in, its day aside. */
 export interface CellOwner {
@@ -19,19 +19,32 @@ export interface RecordRow extends CellOwner, Amounts {
   readonly ended_at: Date;
   /** The UTC day of `ended_at`, `YYYY-MM-DD`; not stored. */
   readonly day: string;
+  /** When the hour of `ended_at` begins, RFC 3339; not stored. */
+  readonly hour: string;
 }
 
-interface RecordTable extends Omit<RecordRow, "key_hash" | "day"> {
+interface RecordTable extends Omit<CellOwner, "key_hash">, RecordedAmounts {
+  readonly event_id: string;
+  readonly revision: number;
+  readonly ended_at: Date;
   readonly key_hash: Buffer;
   readonly event: Buffer;
 }
 
-interface ActivityTable extends Omit<CellOwner, "key_hash">, Amounts {
+interface CellTable extends Omit<CellOwner, "key_hash">, Amounts {
   readonly key_hash: Buffer;
-  /** UTC, `YYYY-MM-DD`. */
-  readonly day: string;
   readonly requests: bigint;
   readonly last_ended_at: Date | null;
+}
+
+interface ActivityTable extends CellTable {
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string;
+}
+
+interface ActivityHourTable extends CellTable {
+  /** When it begins. */
+  readonly hour: Date;
 }
 
 /** The names under which an endpoint was used. */
@@ -73,12 +86,15 @@ interface RetentionTable {
   readonly id: number;
   /** UTC, `YYYY-MM-DD`. */
   kept_from: string;
+  /** UTC, `YYYY-MM-DD`. */
+  hours_kept_from: string;
 }
 
 /** The tables of the schema `usage`. */
 export interface UsageTables {
   record: RecordTable;
   activity: ActivityTable;
+  activity_hour: ActivityHourTable;
   naming: NamingRow;
   listing: ListingTable;
   catch_up: CatchUpTable;

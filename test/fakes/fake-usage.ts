@@ -7,7 +7,12 @@ import {
   GenerationEventSchema,
   Outcome,
 } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { type ActivityItem, ActivityItemSchema } from "../../gen/media/usage/v1/usage_pb.ts";
+import {
+  type ActivityItem,
+  ActivityItemSchema,
+  type SeriesPoint,
+  SeriesPointSchema,
+} from "../../gen/media/usage/v1/usage_pb.ts";
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
@@ -39,6 +44,24 @@ export function activityItem(changes: MessageChanges<ActivityItem> = {}): Activi
     byokUsageInferenceNanoUsd: 1n,
   });
   return Object.assign(item, changes);
+}
+
+/** What happened in an hour, as the usage service tells it. */
+export function seriesPoint(changes: MessageChanges<SeriesPoint> = {}): SeriesPoint {
+  const point = create(SeriesPointSchema, {
+    startsAt: timestampFromMs(Date.UTC(2030, 0, 31, 12)),
+    group: "acme/voice",
+    requests: 3n,
+    errors: 1n,
+    promptTokens: 20n,
+    completionTokens: 5n,
+    reasoningTokens: 2n,
+    cachedTokens: 4n,
+    usageNanoUsd: 1_234_567n,
+    byokUsageInferenceNanoUsd: 1n,
+    firstByteCounts: [1n, 2n],
+  });
+  return Object.assign(point, changes);
 }
 
 /** When the generation of `generationEvent` began, Unix milliseconds. */

@@ -1,7 +1,7 @@
 import { deliveryRecord, destinationRecord } from "../support/services/destination-routes.ts";
 import type { GatewayServerOptions } from "../support/services/gateway-server.ts";
 import { accountKey, ledgerEntry, providerKey } from "./fake-account.ts";
-import { activityItem, generationEvent } from "./fake-usage.ts";
+import { activityItem, generationEvent, seriesPoint } from "./fake-usage.ts";
 
 /** The services that the routes of records call, each of whose RPCs answers by `answering` with one whole answer. */
 export function recordServices(answering: <A>(answer: A) => () => A): GatewayServerOptions {
@@ -12,6 +12,7 @@ export function recordServices(answering: <A>(answer: A) => () => A): GatewaySer
   return {
     usageHandlers: {
       listActivity: answering({ items: [activityItem()] }),
+      listActivitySeries: answering({ points: [seriesPoint()], firstByteBoundsMs: [100n] }),
       getGeneration: answering({ event: generationEvent() }),
       listGenerations: answering({ events: [generationEvent()], nextPageToken: "1.gen-1" }),
     },

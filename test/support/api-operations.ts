@@ -17,6 +17,7 @@ export const apiOperations: readonly string[] = [
   "get /images/models/{author}/{slug}/endpoints",
   "get /audio/voices",
   "get /activity",
+  "get /activity/series",
   "get /generation",
   "get /generations",
   "get /keys",

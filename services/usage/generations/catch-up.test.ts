@@ -1,19 +1,21 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
+import { type GenerationEvent, Outcome } from "../../../gen/media/event/v1/generation_event_pb.ts";
 import { migrateToLatest } from "../../../lib/database/migrate.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
 import type { Repeating } from "../../../lib/runtime/repeat.ts";
 import { ManualClock } from "../../../test/fakes/manual-clock.ts";
 import { createServiceDatabase } from "../../../test/support/services/service-database.ts";
 import type { TestUsageDatabase } from "../../../test/support/services/usage-database.ts";
-import { lostEvent, usageEvent } from "../../../test/support/services/usage-events.ts";
+import { lostEvent, testUuid, usageEvent } from "../../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { RowWriter } from "../convert.ts";
 import { addDays, dayOfMs } from "../day.ts";
 import { usageMigrations } from "../migrations.ts";
 import { recordEvents } from "../record.ts";
 import { giveUpDaysBefore } from "../retention.ts";
+import { listSeries } from "../series.ts";
 import type { UsageDatabase, UsageTables } from "../store.ts";
 import { startCatchUp } from "./catch-up.ts";
 import { listDay } from "./listing.ts";
@@ -42,7 +44,12 @@ afterEach(async () => {
 
 /** Writes a record as the release before does, which knows nothing else. */
 async function recordAsBefore(event: GenerationEvent): Promise<void> {
-  const { row, bytes } = new RowWriter().toRowRecord(event);
+  const { row, naming, bytes } = new RowWriter().toRowRecord(event);
+  await database
+    .insertInto("naming")
+    .values(naming)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
   await sql`
     INSERT INTO record (event_id, revision, account_id, ended_at, endpoint_id, key_hash, member_id, naming_id,
       prompt_tokens, completion_tokens, reasoning_tokens, charged_nano_usd, byok_list_nano_usd, event)
@@ -86,6 +93,21 @@ test("records of before the migration are listed, and those that the release bef
   await waitUntil(async () => (await daysLeft())[0] === addDays(today, -1));
   clock.advance(4 * 86_400_000);
   await waitUntil(async () => (await daysLeft()).length === 0);
+});
+
+test("what is summed besides is counted of earlier records, and hours of the last days", async () => {
+  const failed = { outcome: Outcome.FAILED, firstByteAt: timestampFromMs(Date.parse(`${today}T10:59:59Z`)) };
+  const init = { ended: `${today}T11:00:00Z`, ...failed };
+  await recordAsBefore(usageEvent(init));
+  await migrateToLatest(database, usageMigrations);
+  start();
+  const [fromMs, toMs] = [Date.parse(today), Date.parse(today) + 86_400_000];
+  const series = (step: "hour" | "day") =>
+    listSeries(database, { accountId: testUuid(1), step, fromMs, toMs, groupBy: "none" });
+  await waitUntil(async () => (await series("hour")).length === 1);
+  const counts = { requests: 1n, errors: 1n, first_byte_100: 1n };
+  expect(await series("hour")).toMatchObject([{ starts_at: new Date(init.ended), ...counts }]);
+  expect(await series("day")).toMatchObject([{ starts_at: new Date(fromMs), ...counts }]);
 });
 
 test("a database without records has nothing to catch up on", async () => {

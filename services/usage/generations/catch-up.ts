@@ -7,6 +7,7 @@ import type { Clock } from "../../../lib/runtime/clock.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import { type Repeating, repeat } from "../../../lib/runtime/repeat.ts";
 import { addDays, dayOfMs } from "../day.ts";
+import { rebuildDay } from "../rebuild.ts";
 import { keptFrom } from "../retention.ts";
 import type { UsageDatabase } from "../store.ts";
 import { listDay } from "./listing.ts";
@@ -49,6 +50,9 @@ async function daysToCatchUp(database: UsageDatabase, today: string): Promise<re
 }
 
 async function catchUpDay(database: UsageDatabase, day: string, signal: AbortSignal): Promise<number> {
-  if (day < (await keptFrom(database))) return 0;
-  return listDay(database, day, () => delay(stepPauseMs, undefined, { signal, ref: false }));
+  const firstDay = await keptFrom(database);
+  if (day < firstDay) return 0;
+  const listed = await listDay(database, day, () => delay(stepPauseMs, undefined, { signal, ref: false }));
+  await rebuildDay(database, day, { firstDay, dryRun: false });
+  return listed;
 }

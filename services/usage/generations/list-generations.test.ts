@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-beforeEach(() => sql`TRUNCATE record, activity, listing, naming`.execute(server.database));
+beforeEach(() => sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(server.database));
 
 function list(request: object, key = organization.managementKey) {
   return server.client(UsageService, `Bearer ${key}`).listGenerations(request);
@@ -181,7 +181,7 @@ test("the pages of any filters, of any size, are what matches them, each once an
     list: (typeof generation extends fc.Arbitrary<infer G> ? G : never)[],
     filter: object,
   ) => {
-    await sql`TRUNCATE record, activity, listing, naming`.execute(server.database);
+    await sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(server.database);
     const made = list.map(({ account, key, wasLost, ...rest }, index) => {
       const init = { ...rest, accountId: account, keyHash: hashApiKey(key), eventId: `gen-tts-${index}` };
       return { event: usageEvent(init), endedMs: rest.ended, wasLost };

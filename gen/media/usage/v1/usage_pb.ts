@@ -4,19 +4,19 @@
 
 // What was used: one record for every generation, and the daily roll-up of them.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { GenerationEvent, Outcome, ProviderReport } from "../../event/v1/generation_event_pb.ts";
 import { file_media_event_v1_generation_event } from "../../event/v1/generation_event_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file media/usage/v1/usage.proto.
  */
 export const file_media_usage_v1_usage: GenFile = /*@__PURE__*/
-  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIi0KFEdldEdlbmVyYXRpb25SZXF1ZXN0EhUKDWdlbmVyYXRpb25faWQYASABKAkiRwoVR2V0R2VuZXJhdGlvblJlc3BvbnNlEi4KBWV2ZW50GAEgASgLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50IpkCChZMaXN0R2VuZXJhdGlvbnNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgDIAEoCRIQCghwcm92aWRlchgEIAEoCRIUCgxhcGlfa2V5X2hhc2gYBSABKAkSKAoHb3V0Y29tZRgGIAEoDjIXLm1lZGlhLmV2ZW50LnYxLk91dGNvbWUSEQoJbWVtYmVyX2lkGAcgASgJEhIKCnNlc3Npb25faWQYCCABKAkSEgoKcGFnZV90b2tlbhgJIAEoCRIRCglwYWdlX3NpemUYCiABKAUiYwoXTGlzdEdlbmVyYXRpb25zUmVzcG9uc2USLwoGZXZlbnRzGAEgAygLMh8ubWVkaWEuZXZlbnQudjEuR2VuZXJhdGlvbkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKBAQoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHdpdGhfYmlsbGluZxgDIAEoCCLBAQoNUmVjb3JkQmlsbGluZxITCgtlbmRwb2ludF9pZBgBIAEoCRIVCg1wcm92aWRlcl9zbHVnGAIgASgJEg0KBW1vZGVsGAMgASgJEgwKBGJ5b2sYBCABKAgSGAoQaW5wdXRfY2hhcmFjdGVycxgFIAEoAxIbChNsaXN0X3ByaWNlX25hbm9fdXNkGAYgASgDEjAKCHJlcG9ydGVkGAcgASgLMh4ubWVkaWEuZXZlbnQudjEuUHJvdmlkZXJSZXBvcnQioQEKElVzYWdlUmVjb3JkU3VtbWFyeRIQCghldmVudF9pZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoBRISCgphY2NvdW50X2lkGAMgASgJEhUKDWNvc3RfbmFub191c2QYBCABKAMSDAoEZGF0ZRgFIAEoCRIuCgdiaWxsaW5nGAYgASgLMh0ubWVkaWEudXNhZ2UudjEuUmVjb3JkQmlsbGluZyJPChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USMwoHcmVjb3JkcxgBIAMoCzIiLm1lZGlhLnVzYWdlLnYxLlVzYWdlUmVjb3JkU3VtbWFyeSJNChZSZWJ1aWxkQWN0aXZpdHlSZXF1ZXN0EhEKCWZyb21fZGF0ZRgBIAEoCRIPCgd0b19kYXRlGAIgASgJEg8KB2RyeV9ydW4YAyABKAgiRQoKUmVidWlsdERheRIMCgRkYXRlGAEgASgJEhAKCGNvbXBsZXRlGAIgASgIEhcKD2RpZmZlcmluZ19jZWxscxgDIAEoBSJDChdSZWJ1aWxkQWN0aXZpdHlSZXNwb25zZRIoCgRkYXlzGAEgAygLMhoubWVkaWEudXNhZ2UudjEuUmVidWlsdERheWIGcHJvdG8z", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
+  fileDesc("ChptZWRpYS91c2FnZS92MS91c2FnZS5wcm90bxIObWVkaWEudXNhZ2UudjEiTAoTTGlzdEFjdGl2aXR5UmVxdWVzdBIMCgRkYXRlGAEgASgJEhQKDGFwaV9rZXlfaGFzaBgCIAEoCRIRCgltZW1iZXJfaWQYAyABKAkipAIKDEFjdGl2aXR5SXRlbRIMCgRkYXRlGAEgASgJEhMKC2VuZHBvaW50X2lkGAIgASgJEg0KBW1vZGVsGAMgASgJEhcKD21vZGVsX3Blcm1hc2x1ZxgEIAEoCRIVCg1wcm92aWRlcl9uYW1lGAUgASgJEhAKCHJlcXVlc3RzGAYgASgDEhUKDXByb21wdF90b2tlbnMYByABKAMSGQoRY29tcGxldGlvbl90b2tlbnMYCCABKAMSGAoQcmVhc29uaW5nX3Rva2VucxgJIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgKIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgLIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAwgASgDIkMKFExpc3RBY3Rpdml0eVJlc3BvbnNlEisKBWl0ZW1zGAEgAygLMhwubWVkaWEudXNhZ2UudjEuQWN0aXZpdHlJdGVtIsYBChlMaXN0QWN0aXZpdHlTZXJpZXNSZXF1ZXN0EigKBHN0ZXAYASABKA4yGi5tZWRpYS51c2FnZS52MS5TZXJpZXNTdGVwEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghncm91cF9ieRgEIAEoDjIbLm1lZGlhLnVzYWdlLnYxLlNlcmllc0dyb3VwIqoCCgtTZXJpZXNQb2ludBItCglzdGFydHNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWdyb3VwGAIgASgJEhAKCHJlcXVlc3RzGAMgASgDEg4KBmVycm9ycxgEIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAUgASgDEhkKEWNvbXBsZXRpb25fdG9rZW5zGAYgASgDEhgKEHJlYXNvbmluZ190b2tlbnMYByABKAMSFQoNY2FjaGVkX3Rva2VucxgIIAEoAxIWCg51c2FnZV9uYW5vX3VzZBgJIAEoAxIlCh1ieW9rX3VzYWdlX2luZmVyZW5jZV9uYW5vX3VzZBgKIAEoAxIZChFmaXJzdF9ieXRlX2NvdW50cxgLIAMoAyJnChpMaXN0QWN0aXZpdHlTZXJpZXNSZXNwb25zZRIrCgZwb2ludHMYASADKAsyGy5tZWRpYS51c2FnZS52MS5TZXJpZXNQb2ludBIcChRmaXJzdF9ieXRlX2JvdW5kc19tcxgCIAMoAyItChRHZXRHZW5lcmF0aW9uUmVxdWVzdBIVCg1nZW5lcmF0aW9uX2lkGAEgASgJIkcKFUdldEdlbmVyYXRpb25SZXNwb25zZRIuCgVldmVudBgBIAEoCzIfLm1lZGlhLmV2ZW50LnYxLkdlbmVyYXRpb25FdmVudCKZAgoWTGlzdEdlbmVyYXRpb25zUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbW9kZWwYAyABKAkSEAoIcHJvdmlkZXIYBCABKAkSFAoMYXBpX2tleV9oYXNoGAUgASgJEigKB291dGNvbWUYBiABKA4yFy5tZWRpYS5ldmVudC52MS5PdXRjb21lEhEKCW1lbWJlcl9pZBgHIAEoCRISCgpzZXNzaW9uX2lkGAggASgJEhIKCnBhZ2VfdG9rZW4YCSABKAkSEQoJcGFnZV9zaXplGAogASgFImMKF0xpc3RHZW5lcmF0aW9uc1Jlc3BvbnNlEi8KBmV2ZW50cxgBIAMoCzIfLm1lZGlhLmV2ZW50LnYxLkdlbmVyYXRpb25FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkigQEKF0xpc3RVc2FnZVJlY29yZHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgx3aXRoX2JpbGxpbmcYAyABKAgiwQEKDVJlY29yZEJpbGxpbmcSEwoLZW5kcG9pbnRfaWQYASABKAkSFQoNcHJvdmlkZXJfc2x1ZxgCIAEoCRINCgVtb2RlbBgDIAEoCRIMCgRieW9rGAQgASgIEhgKEGlucHV0X2NoYXJhY3RlcnMYBSABKAMSGwoTbGlzdF9wcmljZV9uYW5vX3VzZBgGIAEoAxIwCghyZXBvcnRlZBgHIAEoCzIeLm1lZGlhLmV2ZW50LnYxLlByb3ZpZGVyUmVwb3J0IqEBChJVc2FnZVJlY29yZFN1bW1hcnkSEAoIZXZlbnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAUSEgoKYWNjb3VudF9pZBgDIAEoCRIVCg1jb3N0X25hbm9fdXNkGAQgASgDEgwKBGRhdGUYBSABKAkSLgoHYmlsbGluZxgGIAEoCzIdLm1lZGlhLnVzYWdlLnYxLlJlY29yZEJpbGxpbmciTwoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjMKB3JlY29yZHMYASADKAsyIi5tZWRpYS51c2FnZS52MS5Vc2FnZVJlY29yZFN1bW1hcnkiTQoWUmVidWlsZEFjdGl2aXR5UmVxdWVzdBIRCglmcm9tX2RhdGUYASABKAkSDwoHdG9fZGF0ZRgCIAEoCRIPCgdkcnlfcnVuGAMgASgIImMKClJlYnVpbHREYXkSDAoEZGF0ZRgBIAEoCRIQCghjb21wbGV0ZRgCIAEoCBIXCg9kaWZmZXJpbmdfY2VsbHMYAyABKAUSHAoUZGlmZmVyaW5nX2hvdXJfY2VsbHMYBCABKAUiQwoXUmVidWlsZEFjdGl2aXR5UmVzcG9uc2USKAoEZGF5cxgBIAMoCzIaLm1lZGlhLnVzYWdlLnYxLlJlYnVpbHREYXkqVAoKU2VyaWVzU3RlcBIbChdTRVJJRVNfU1RFUF9VTlNQRUNJRklFRBAAEhQKEFNFUklFU19TVEVQX0hPVVIQARITCg9TRVJJRVNfU1RFUF9EQVkQAiqNAQoLU2VyaWVzR3JvdXASHAoYU0VSSUVTX0dST1VQX1VOU1BFQ0lGSUVEEAASFgoSU0VSSUVTX0dST1VQX01PREVMEAESGQoVU0VSSUVTX0dST1VQX1BST1ZJREVSEAISFAoQU0VSSUVTX0dST1VQX0tFWRADEhcKE1NFUklFU19HUk9VUF9NRU1CRVIQBGIGcHJvdG8z", [file_google_protobuf_timestamp, file_media_event_v1_generation_event]);
 
 /**
  * Asks for the activity of the caller's account, grouped by day and endpoint.
@@ -174,6 +174,169 @@ export const ListActivityResponseSchema: GenMessage<ListActivityResponse> = /*@_
   messageDesc(file_media_usage_v1_usage, 2);
 
 /**
+ * Asks for the activity of the caller's account over time.
+ *
+ * @generated from message media.usage.v1.ListActivitySeriesRequest
+ */
+export type ListActivitySeriesRequest = Message<"media.usage.v1.ListActivitySeriesRequest"> & {
+  /**
+   * Hours or days. Required.
+   *
+   * @generated from field: media.usage.v1.SeriesStep step = 1;
+   */
+  step: SeriesStep;
+
+  /**
+   * The first step is the one that this instant lies in. Unset: 48 hours or 30 days ago.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only steps that begin before this instant. Unset: now.
+   *
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * By what points are told apart.
+   *
+   * @generated from field: media.usage.v1.SeriesGroup group_by = 4;
+   */
+  groupBy: SeriesGroup;
+};
+
+/**
+ * Describes the message media.usage.v1.ListActivitySeriesRequest.
+ * Use `create(ListActivitySeriesRequestSchema)` to create a new message.
+ */
+export const ListActivitySeriesRequestSchema: GenMessage<ListActivitySeriesRequest> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 3);
+
+/**
+ * What happened in one step, of one group.
+ *
+ * @generated from message media.usage.v1.SeriesPoint
+ */
+export type SeriesPoint = Message<"media.usage.v1.SeriesPoint"> & {
+  /**
+   * When the step begins.
+   *
+   * @generated from field: google.protobuf.Timestamp starts_at = 1;
+   */
+  startsAt?: Timestamp | undefined;
+
+  /**
+   * The group; empty when points are told apart by nothing.
+   *
+   * @generated from field: string group = 2;
+   */
+  group: string;
+
+  /**
+   * How many requests ended.
+   *
+   * @generated from field: int64 requests = 3;
+   */
+  requests: bigint;
+
+  /**
+   * How many of them failed or were lost.
+   *
+   * @generated from field: int64 errors = 4;
+   */
+  errors: bigint;
+
+  /**
+   * Input tokens.
+   *
+   * @generated from field: int64 prompt_tokens = 5;
+   */
+  promptTokens: bigint;
+
+  /**
+   * Output tokens.
+   *
+   * @generated from field: int64 completion_tokens = 6;
+   */
+  completionTokens: bigint;
+
+  /**
+   * Output tokens spent on reasoning.
+   *
+   * @generated from field: int64 reasoning_tokens = 7;
+   */
+  reasoningTokens: bigint;
+
+  /**
+   * The part of the input tokens that came from the provider's cache.
+   *
+   * @generated from field: int64 cached_tokens = 8;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * What the account was charged, nano-USD.
+   *
+   * @generated from field: int64 usage_nano_usd = 9;
+   */
+  usageNanoUsd: bigint;
+
+  /**
+   * List price of what the account's own provider keys served, nano-USD.
+   *
+   * @generated from field: int64 byok_usage_inference_nano_usd = 10;
+   */
+  byokUsageInferenceNanoUsd: bigint;
+
+  /**
+   * How many requests had their first usable output within each bound of `first_byte_bounds_ms`, and not within the
+   * bound before it; the last: later than all bounds. Those that had none are in no count.
+   *
+   * @generated from field: repeated int64 first_byte_counts = 11;
+   */
+  firstByteCounts: bigint[];
+};
+
+/**
+ * Describes the message media.usage.v1.SeriesPoint.
+ * Use `create(SeriesPointSchema)` to create a new message.
+ */
+export const SeriesPointSchema: GenMessage<SeriesPoint> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 4);
+
+/**
+ * The activity over time.
+ *
+ * @generated from message media.usage.v1.ListActivitySeriesResponse
+ */
+export type ListActivitySeriesResponse = Message<"media.usage.v1.ListActivitySeriesResponse"> & {
+  /**
+   * Ordered by step, usage descending, group. Steps and groups without a request have no point. The points of a day's
+   * hours add up to those of the day.
+   *
+   * @generated from field: repeated media.usage.v1.SeriesPoint points = 1;
+   */
+  points: SeriesPoint[];
+
+  /**
+   * Upper bounds of the histogram of first outputs, milliseconds from the beginning of a request, ascending.
+   *
+   * @generated from field: repeated int64 first_byte_bounds_ms = 2;
+   */
+  firstByteBoundsMs: bigint[];
+};
+
+/**
+ * Describes the message media.usage.v1.ListActivitySeriesResponse.
+ * Use `create(ListActivitySeriesResponseSchema)` to create a new message.
+ */
+export const ListActivitySeriesResponseSchema: GenMessage<ListActivitySeriesResponse> = /*@__PURE__*/
+  messageDesc(file_media_usage_v1_usage, 5);
+
+/**
  * Asks for one generation of the caller's account.
  *
  * @generated from message media.usage.v1.GetGenerationRequest
@@ -192,7 +355,7 @@ export type GetGenerationRequest = Message<"media.usage.v1.GetGenerationRequest"
  * Use `create(GetGenerationRequestSchema)` to create a new message.
  */
 export const GetGenerationRequestSchema: GenMessage<GetGenerationRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 3);
+  messageDesc(file_media_usage_v1_usage, 6);
 
 /**
  * One generation's record.
@@ -213,7 +376,7 @@ export type GetGenerationResponse = Message<"media.usage.v1.GetGenerationRespons
  * Use `create(GetGenerationResponseSchema)` to create a new message.
  */
 export const GetGenerationResponseSchema: GenMessage<GetGenerationResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 4);
+  messageDesc(file_media_usage_v1_usage, 7);
 
 /**
  * Asks for generations of the caller's account. What is left empty is not asked for.
@@ -297,7 +460,7 @@ export type ListGenerationsRequest = Message<"media.usage.v1.ListGenerationsRequ
  * Use `create(ListGenerationsRequestSchema)` to create a new message.
  */
 export const ListGenerationsRequestSchema: GenMessage<ListGenerationsRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 5);
+  messageDesc(file_media_usage_v1_usage, 8);
 
 /**
  * A page of generations.
@@ -325,7 +488,7 @@ export type ListGenerationsResponse = Message<"media.usage.v1.ListGenerationsRes
  * Use `create(ListGenerationsResponseSchema)` to create a new message.
  */
 export const ListGenerationsResponseSchema: GenMessage<ListGenerationsResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 6);
+  messageDesc(file_media_usage_v1_usage, 9);
 
 /**
  * Asks for the records of a span of time, to the millisecond, across accounts.
@@ -360,7 +523,7 @@ export type ListUsageRecordsRequest = Message<"media.usage.v1.ListUsageRecordsRe
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 7);
+  messageDesc(file_media_usage_v1_usage, 10);
 
 /**
  * What a provider's bill can be compared with.
@@ -423,7 +586,7 @@ export type RecordBilling = Message<"media.usage.v1.RecordBilling"> & {
  * Use `create(RecordBillingSchema)` to create a new message.
  */
 export const RecordBillingSchema: GenMessage<RecordBilling> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 8);
+  messageDesc(file_media_usage_v1_usage, 11);
 
 /**
  * What reconciliation needs of one record.
@@ -479,7 +642,7 @@ export type UsageRecordSummary = Message<"media.usage.v1.UsageRecordSummary"> & 
  * Use `create(UsageRecordSummarySchema)` to create a new message.
  */
 export const UsageRecordSummarySchema: GenMessage<UsageRecordSummary> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 9);
+  messageDesc(file_media_usage_v1_usage, 12);
 
 /**
  * A batch of records, ordered by event id over the whole stream.
@@ -500,7 +663,7 @@ export type ListUsageRecordsResponse = Message<"media.usage.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 10);
+  messageDesc(file_media_usage_v1_usage, 13);
 
 /**
  * Asks to compute roll-ups again from records.
@@ -535,7 +698,7 @@ export type RebuildActivityRequest = Message<"media.usage.v1.RebuildActivityRequ
  * Use `create(RebuildActivityRequestSchema)` to create a new message.
  */
 export const RebuildActivityRequestSchema: GenMessage<RebuildActivityRequest> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 11);
+  messageDesc(file_media_usage_v1_usage, 14);
 
 /**
  * What was found on one day.
@@ -563,6 +726,13 @@ export type RebuiltDay = Message<"media.usage.v1.RebuiltDay"> & {
    * @generated from field: int32 differing_cells = 3;
    */
   differingCells: number;
+
+  /**
+   * The same of its hours, where they are kept.
+   *
+   * @generated from field: int32 differing_hour_cells = 4;
+   */
+  differingHourCells: number;
 };
 
 /**
@@ -570,7 +740,7 @@ export type RebuiltDay = Message<"media.usage.v1.RebuiltDay"> & {
  * Use `create(RebuiltDaySchema)` to create a new message.
  */
 export const RebuiltDaySchema: GenMessage<RebuiltDay> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 12);
+  messageDesc(file_media_usage_v1_usage, 15);
 
 /**
  * The result, day by day.
@@ -591,5 +761,101 @@ export type RebuildActivityResponse = Message<"media.usage.v1.RebuildActivityRes
  * Use `create(RebuildActivityResponseSchema)` to create a new message.
  */
 export const RebuildActivityResponseSchema: GenMessage<RebuildActivityResponse> = /*@__PURE__*/
-  messageDesc(file_media_usage_v1_usage, 13);
+  messageDesc(file_media_usage_v1_usage, 16);
+
+/**
+ * How long a point of a series is.
+ *
+ * @generated from enum media.usage.v1.SeriesStep
+ */
+export const SeriesStep = {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SERIES_STEP_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A UTC hour, of today and the eight days before it.
+   *
+   * @generated from enum value: SERIES_STEP_HOUR = 1;
+   */
+  HOUR: 1,
+
+  /**
+   * A UTC day, of today and the 30 days before it.
+   *
+   * @generated from enum value: SERIES_STEP_DAY = 2;
+   */
+  DAY: 2,
+} as const;
+
+/**
+ * How long a point of a series is.
+ *
+ * @generated from enum media.usage.v1.SeriesStep
+ */
+export type SeriesStep = (typeof SeriesStep)[keyof typeof SeriesStep] | UnknownEnum;
+
+/**
+ * Describes the enum media.usage.v1.SeriesStep.
+ */
+export const SeriesStepSchema: GenEnum<SeriesStep> = /*@__PURE__*/
+  enumDesc(file_media_usage_v1_usage, 0);
+
+/**
+ * By what the points of a step are told apart.
+ *
+ * @generated from enum media.usage.v1.SeriesGroup
+ */
+export const SeriesGroup = {
+  /**
+   * By nothing: one point a step.
+   *
+   * @generated from enum value: SERIES_GROUP_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * By the model as clients name it.
+   *
+   * @generated from enum value: SERIES_GROUP_MODEL = 1;
+   */
+  MODEL: 1,
+
+  /**
+   * By the display name of the provider that served, or was tried last.
+   *
+   * @generated from enum value: SERIES_GROUP_PROVIDER = 2;
+   */
+  PROVIDER: 2,
+
+  /**
+   * By the key's SHA-256, 64 hex characters.
+   *
+   * @generated from enum value: SERIES_GROUP_KEY = 3;
+   */
+  KEY: 3,
+
+  /**
+   * By the member (UUID); empty where there is none.
+   *
+   * @generated from enum value: SERIES_GROUP_MEMBER = 4;
+   */
+  MEMBER: 4,
+} as const;
+
+/**
+ * By what the points of a step are told apart.
+ *
+ * @generated from enum media.usage.v1.SeriesGroup
+ */
+export type SeriesGroup = (typeof SeriesGroup)[keyof typeof SeriesGroup] | UnknownEnum;
+
+/**
+ * Describes the enum media.usage.v1.SeriesGroup.
+ */
+export const SeriesGroupSchema: GenEnum<SeriesGroup> = /*@__PURE__*/
+  enumDesc(file_media_usage_v1_usage, 1);
 

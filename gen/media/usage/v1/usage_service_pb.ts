@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { GetGenerationRequestSchema, GetGenerationResponseSchema, ListActivityRequestSchema, ListActivityResponseSchema, ListGenerationsRequestSchema, ListGenerationsResponseSchema } from "./usage_pb.ts";
+import type { GetGenerationRequestSchema, GetGenerationResponseSchema, ListActivityRequestSchema, ListActivityResponseSchema, ListActivitySeriesRequestSchema, ListActivitySeriesResponseSchema, ListGenerationsRequestSchema, ListGenerationsResponseSchema } from "./usage_pb.ts";
 import { file_media_usage_v1_usage } from "./usage_pb.ts";
 
 /**
  * Describes the file media/usage/v1/usage_service.proto.
  */
 export const file_media_usage_v1_usage_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJtZWRpYS91c2FnZS92MS91c2FnZV9zZXJ2aWNlLnByb3RvEg5tZWRpYS51c2FnZS52MTK6AgoMVXNhZ2VTZXJ2aWNlEl4KDExpc3RBY3Rpdml0eRIjLm1lZGlhLnVzYWdlLnYxLkxpc3RBY3Rpdml0eVJlcXVlc3QaJC5tZWRpYS51c2FnZS52MS5MaXN0QWN0aXZpdHlSZXNwb25zZSIDkAIBEmEKDUdldEdlbmVyYXRpb24SJC5tZWRpYS51c2FnZS52MS5HZXRHZW5lcmF0aW9uUmVxdWVzdBolLm1lZGlhLnVzYWdlLnYxLkdldEdlbmVyYXRpb25SZXNwb25zZSIDkAIBEmcKD0xpc3RHZW5lcmF0aW9ucxImLm1lZGlhLnVzYWdlLnYxLkxpc3RHZW5lcmF0aW9uc1JlcXVlc3QaJy5tZWRpYS51c2FnZS52MS5MaXN0R2VuZXJhdGlvbnNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_media_usage_v1_usage]);
+  fileDesc("CiJtZWRpYS91c2FnZS92MS91c2FnZV9zZXJ2aWNlLnByb3RvEg5tZWRpYS51c2FnZS52MTKsAwoMVXNhZ2VTZXJ2aWNlEl4KDExpc3RBY3Rpdml0eRIjLm1lZGlhLnVzYWdlLnYxLkxpc3RBY3Rpdml0eVJlcXVlc3QaJC5tZWRpYS51c2FnZS52MS5MaXN0QWN0aXZpdHlSZXNwb25zZSIDkAIBEnAKEkxpc3RBY3Rpdml0eVNlcmllcxIpLm1lZGlhLnVzYWdlLnYxLkxpc3RBY3Rpdml0eVNlcmllc1JlcXVlc3QaKi5tZWRpYS51c2FnZS52MS5MaXN0QWN0aXZpdHlTZXJpZXNSZXNwb25zZSIDkAIBEmEKDUdldEdlbmVyYXRpb24SJC5tZWRpYS51c2FnZS52MS5HZXRHZW5lcmF0aW9uUmVxdWVzdBolLm1lZGlhLnVzYWdlLnYxLkdldEdlbmVyYXRpb25SZXNwb25zZSIDkAIBEmcKD0xpc3RHZW5lcmF0aW9ucxImLm1lZGlhLnVzYWdlLnYxLkxpc3RHZW5lcmF0aW9uc1JlcXVlc3QaJy5tZWRpYS51c2FnZS52MS5MaXN0R2VuZXJhdGlvbnNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_media_usage_v1_usage]);
 
 /**
  * Usage for people's programs.
@@ -29,6 +29,17 @@ export const UsageService: GenService<{
     methodKind: "unary";
     input: typeof ListActivityRequestSchema;
     output: typeof ListActivityResponseSchema;
+  },
+  /**
+   * The account's activity by hour or day. Management keys only. Errors: invalid_argument, unauthenticated,
+   * permission_denied.
+   *
+   * @generated from rpc media.usage.v1.UsageService.ListActivitySeries
+   */
+  listActivitySeries: {
+    methodKind: "unary";
+    input: typeof ListActivitySeriesRequestSchema;
+    output: typeof ListActivitySeriesResponseSchema;
   },
   /**
    * One generation, for any key of the account that made it. Errors: not_found, unauthenticated.

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { cpuMsOf } from "./process-usage.ts";
+import { cpuMsOf } from "../process-usage.ts";
 
 /** CPU time of what this process has started and what that has started, milliseconds, without its own. Linux only. */
 export function cpuMsOfDescendants(): number {

@@ -8,25 +8,25 @@ import { createHash, randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { sql } from "kysely";
-import { type GenerationEvent, Outcome } from "../gen/media/event/v1/generation_event_pb.ts";
-import { connectDatabase } from "../lib/database/connect.ts";
-import { migrateToLatest } from "../lib/database/migrate.ts";
-import { EventConsumer } from "../lib/events/batch-consumer.ts";
-import type { Bus } from "../lib/events/bus.ts";
-import { toEventMessage } from "../lib/events/event-message.ts";
-import { createKafkaBus } from "../lib/events/kafka/kafka-bus.ts";
-import { allTopics, generationEventsTopic } from "../lib/events/topics.ts";
-import { silentLog } from "../lib/runtime/log.ts";
-import { usageMigrations } from "../services/usage/migrations.ts";
-import { recordEvents } from "../services/usage/record.ts";
-import type { UsageDatabase, UsageTables } from "../services/usage/store.ts";
-import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { kafkaUnavailable, startKafkaBroker } from "../test/support/kafka/kafka-broker.ts";
-import { sendMessages } from "../test/support/kafka/send-messages.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
-import { usageEvent } from "../test/support/services/usage-events.ts";
-import { waitUntil } from "../test/support/wait-until.ts";
-import { cpuMsOfDescendants } from "./usage-cpu.ts";
+import { type GenerationEvent, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
+import { connectDatabase } from "../../lib/database/connect.ts";
+import { migrateToLatest } from "../../lib/database/migrate.ts";
+import { EventConsumer } from "../../lib/events/batch-consumer.ts";
+import type { Bus } from "../../lib/events/bus.ts";
+import { toEventMessage } from "../../lib/events/event-message.ts";
+import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
+import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { usageMigrations } from "../../services/usage/migrations.ts";
+import { recordEvents } from "../../services/usage/record.ts";
+import type { UsageDatabase, UsageTables } from "../../services/usage/store.ts";
+import { startEmbeddedPostgres } from "../../standalone/embedded-postgres.ts";
+import { kafkaUnavailable, startKafkaBroker } from "../../test/support/kafka/kafka-broker.ts";
+import { sendMessages } from "../../test/support/kafka/send-messages.ts";
+import { removeDataDirectory, temporaryDirectory } from "../../test/support/postgres/temporary-directory.ts";
+import { usageEvent } from "../../test/support/services/usage-events.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { cpuMsOfDescendants } from "./cpu.ts";
 
 const { values } = parseArgs({
   options: {
@@ -106,7 +106,7 @@ async function measure(what: string, size: number, work: () => Promise<void>): P
 }
 
 async function empty(database: UsageDatabase): Promise<void> {
-  await sql`TRUNCATE record, activity, listing, naming`.execute(database);
+  await sql`TRUNCATE record, activity, activity_hour, listing, naming`.execute(database);
   await sql`CHECKPOINT`.execute(database);
 }
 

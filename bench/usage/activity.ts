@@ -6,24 +6,25 @@
 import { parseArgs } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { sql } from "kysely";
-import { PrincipalSchema } from "../gen/media/account/v1/account_internal_pb.ts";
-import { KeyKind } from "../gen/media/account/v1/key_pb.ts";
-import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
-import { connectDatabase } from "../lib/database/connect.ts";
-import { migrateToLatest } from "../lib/database/migrate.ts";
-import { createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
-import { startRpcServer } from "../lib/rpc/server.ts";
-import { silentLog } from "../lib/runtime/log.ts";
-import { activityWindow, listActivity } from "../services/usage/activity.ts";
-import { dayOfMs } from "../services/usage/day.ts";
-import { usageMigrations } from "../services/usage/migrations.ts";
-import { noMember, type UsageDatabase, type UsageTables } from "../services/usage/store.ts";
-import { createUsageService } from "../services/usage/usage-service.ts";
-import { startEmbeddedPostgres } from "../standalone/embedded-postgres.ts";
-import { awayBus } from "../test/fakes/away-bus.ts";
-import { removeDataDirectory, temporaryDirectory } from "../test/support/postgres/temporary-directory.ts";
-import { testUuid } from "../test/support/services/usage-events.ts";
-import { quantileOf } from "./load.ts";
+import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
+import { KeyKind } from "../../gen/media/account/v1/key_pb.ts";
+import { SeriesGroup, SeriesStep } from "../../gen/media/usage/v1/usage_pb.ts";
+import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
+import { connectDatabase } from "../../lib/database/connect.ts";
+import { migrateToLatest } from "../../lib/database/migrate.ts";
+import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
+import { startRpcServer } from "../../lib/rpc/server.ts";
+import { silentLog } from "../../lib/runtime/log.ts";
+import { activityWindow, listActivity } from "../../services/usage/activity.ts";
+import { dayOfMs } from "../../services/usage/day.ts";
+import { usageMigrations } from "../../services/usage/migrations.ts";
+import { noMember, type UsageDatabase, type UsageTables } from "../../services/usage/store.ts";
+import { createUsageService } from "../../services/usage/usage-service.ts";
+import { startEmbeddedPostgres } from "../../standalone/embedded-postgres.ts";
+import { awayBus } from "../../test/fakes/away-bus.ts";
+import { removeDataDirectory, temporaryDirectory } from "../../test/support/postgres/temporary-directory.ts";
+import { testUuid } from "../../test/support/services/usage-events.ts";
+import { quantileOf } from "../load.ts";
 
 const { values } = parseArgs({
   options: {
@@ -108,10 +109,12 @@ async function benchShape(database: UsageDatabase, account: string, endpoints: n
   });
   const client = createRpcClient(UsageService, transport);
   const filter = { accountId: account, ...window, keyHash: undefined, memberId: undefined };
+  const byModel = { step: SeriesStep.DAY, groupBy: SeriesGroup.MODEL };
   const cells = (days * endpoints * keys).toLocaleString("en");
   console.log(`${endpoints} endpoints × ${keys} keys × ${days} days: ${cells} cells`);
   print("  the call", await time(() => client.listActivity({})));
   print("  its query", await time(() => listActivity(database, filter)));
+  print("  its series by day and model", await time(() => client.listActivitySeries(byModel)));
   print("  one day", await time(() => client.listActivity({ date: window.lastDay })));
   await server.drain({ delayMs: 0, timeoutMs: 1000 });
 }

@@ -99,7 +99,7 @@ async function principalOf(key: string) {
 
 describe("the RPCs of account", () => {
   test("are all looked at", () => {
-    expect(methods.length).toBe(31);
+    expect(methods.length).toBe(32);
     expect(Object.keys(processMethods).sort()).toEqual(
       issuers.filter((issuer) => issuer !== "operator").sort(),
     );

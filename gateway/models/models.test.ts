@@ -277,7 +277,7 @@ describe("providers", () => {
     [{ on: false, ownKey: true }, "own_key"],
     [{ on: true, takesOwnKeys: false, switchVariable: "" }, "no_key_needed"],
   ] as const)("say who opens them: %o", async ([more, word]) => {
-    states = { speech: [{ ...acme, endpoints: 1, openBreakers: 1, ...more }] };
+    states = { speech: [{ ...acme, models: 1, endpoints: 1, openBreakers: 1, ...more }] };
     const { data } = (await (await get("/providers")).json()) as { data: object[] };
     expect(data).toMatchObject([{ is_on: true, opened_by: word, health: { breaker: "open" } }]);
   });
@@ -349,5 +349,11 @@ describe("image models", () => {
     "/images/models/acme/brush/endpoints/1",
   ])("have no route %s", async (path) => {
     expect(await errorOf(await get(path))).toEqual({ status: 404, reason: "route_unknown" });
+  });
+
+  test("who has a key and no model with a price serves nobody", async () => {
+    states = { speech: [{ ...acme, on: true, models: 0, endpoints: 0, openBreakers: 0 }] };
+    const { data } = (await (await get("/providers")).json()) as { data: object[] };
+    expect(data).toMatchObject([{ is_on: false, opened_by: "operator_key", models: 0 }]);
   });
 });

@@ -34,7 +34,10 @@ export const providerListSchema = Type.Object({
         description:
           "The environment variable by which the operator switches it on for everybody; null: there is none.",
       }),
-      models: Type.Integer({ minimum: 0, description: "How many it offers while it is on." }),
+      models: Type.Integer({
+        minimum: 0,
+        description: "How many it offers while it is on; 0: none of them has a price here.",
+      }),
       health: Type.Object(
         {
           breaker: stringEnum(["closed", "partly_open", "open"], {
@@ -46,7 +49,7 @@ export const providerListSchema = Type.Object({
       ),
       ...untoldFields,
     }),
-    { description: "All that offer any model, on or off, ordered by slug." },
+    { description: "All that have any model, on or off, ordered by slug." },
   ),
 });
 
@@ -81,7 +84,7 @@ function toProvider(media: readonly ProviderState[]): ProviderBody[] {
     {
       slug,
       name,
-      is_on: opened_by !== "none",
+      is_on: opened_by !== "none" && sum("models") > 0,
       opened_by,
       takes_own_keys: takesOwnKeys,
       switched_on_by: switchVariable === "" ? null : switchVariable,

@@ -15,6 +15,8 @@ type OfferedModel = Pick<Model, "id"> & {
 };
 
 interface StateSources {
+  /** Endpoints that serve nobody for want of a price; who has no others offers no model. */
+  readonly unpriced: readonly Pick<Endpoint, "providerSlug" | "providerName">[];
   /** A ProviderSet. */
   readonly providers: {
     operatorKeys(slug: string): number;
@@ -26,13 +28,16 @@ interface StateSources {
   ownKeys(slugs: readonly string[]): Promise<ReadonlyMap<string, unknown>>;
 }
 
-/** How everybody stands who offers one of these models, on or off, ordered by slug. Throws what `ownKeys` throws. */
+/** How everybody stands who offers one of these models, or would, on or off, ordered by slug. Throws what `ownKeys` throws. */
 export async function providerStates(
   models: readonly OfferedModel[],
-  { providers, health, ownKeys }: StateSources,
+  { providers, health, ownKeys, unpriced }: StateSources,
 ): Promise<MessageInitShape<typeof ProviderStateSchema>[]> {
   const all = models.flatMap(({ endpoints }) => endpoints);
-  const slugs = [...new Set(all.map(({ providerSlug }) => providerSlug))].sort();
+  const names = new Map(
+    [...unpriced, ...all].map(({ providerSlug, providerName }) => [providerSlug, providerName]),
+  );
+  const slugs = [...names.keys()].sort();
   const own = await ownKeys(slugs.filter((slug) => providers.takesOwnKeys(slug)));
   return slugs.map((slug) => {
     const isHere = (endpoint: { readonly providerSlug: string }) => endpoint.providerSlug === slug;
@@ -40,7 +45,7 @@ export async function providerStates(
     const seen = endpoints.map((endpoint) => seenHealth(endpoint, { health, providers }));
     return {
       slug,
-      name: endpoints[0]?.providerName ?? slug,
+      name: names.get(slug) ?? slug,
       on: providers.operatorKeys(slug) > 0,
       takesOwnKeys: providers.takesOwnKeys(slug),
       ownKey: own.has(slug),

@@ -148,7 +148,13 @@ function imageHandlers(
       const { catalog, paid } = dependencies;
       const { accountId } = principalOf(context);
       const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
-      return { providers: await providerStates(catalog.imageModels(), { ...dependencies, ownKeys }) };
+      return {
+        providers: await providerStates(catalog.imageModels(), {
+          ...dependencies,
+          unpriced: catalog.unpriced,
+          ownKeys,
+        }),
+      };
     },
   };
 }

@@ -74,7 +74,13 @@ function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeo
       const { catalog, paid } = dependencies;
       const { accountId } = principalOf(context);
       const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
-      return { providers: await providerStates(catalog.speechModels(), { ...dependencies, ownKeys }) };
+      return {
+        providers: await providerStates(catalog.speechModels(), {
+          ...dependencies,
+          unpriced: catalog.unpriced,
+          ownKeys,
+        }),
+      };
     },
   };
 }

@@ -4,6 +4,7 @@ import { toEventMessage } from "../../lib/events/event-message.ts";
 import { createKafkaBus } from "../../lib/events/kafka/kafka-bus.ts";
 import { allTopics, generationEventsTopic } from "../../lib/events/topics.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
+import { usageMigrations } from "../../services/usage/migrations.ts";
 import { needKafka } from "../support/kafka/kafka.ts";
 import { type KafkaBroker, startKafkaBroker } from "../support/kafka/kafka-broker.ts";
 import { sendMessages } from "../support/kafka/send-messages.ts";
@@ -97,14 +98,15 @@ async function startBroker(retentionMs: number) {
 }
 
 test("waits for its migrations, not for Kafka, answers callers, and stops when told to", async () => {
+  const names = Object.keys(usageMigrations.migrations).join(", ");
   const { child, url } = await start({ DATABASE_URL: empty.url });
   expect(await readiness(url)).toMatchObject({
     status: 503,
-    body: { problems: ["migrations pending: 0001-usage, 0002-cached-tokens"] },
+    body: { problems: [`migrations pending: ${names}`] },
   });
   const migration = run("commands/migrate.ts", { DATABASE_URL: empty.url });
   expect(await migration.exited).toBe(0);
-  expect(migration.lines).toContain("usage: applied 0001-usage, 0002-cached-tokens");
+  expect(migration.lines).toContain(`usage: applied ${names}`);
   expect((await readiness(url)).status).toBe(200);
   expect(await requests(url)).toEqual({ status: 200, requests: 0 });
   expect(await child.stop()).toBe(0);

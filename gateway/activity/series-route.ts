@@ -17,7 +17,7 @@ import { type QueryReader, readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { nullableString, stringEnum } from "../schema/field-schemas.ts";
-import { formatInstant } from "../schema/utc-instant.ts";
+import { formatInstant, utcInstantSchema } from "../schema/utc-instant.ts";
 
 const steps = { hour: SeriesStep.HOUR, day: SeriesStep.DAY } as const;
 const groups = {
@@ -101,8 +101,6 @@ const example = create(ListActivitySeriesResponseSchema, {
   firstByteBoundsMs: [100n, 200n, 400n, 800n, 1600n, 3200n, 6400n, 12_800n, 25_600n, 51_200n],
 });
 
-const instant = Type.String({ format: "date-time" });
-
 const document: RouteDocument = {
   id: "listActivitySeries",
   tag: "Usage",
@@ -122,13 +120,13 @@ const document: RouteDocument = {
       in: "query",
       description:
         "The first step is the one that this instant lies in, UTC; 48 hours or 30 days ago unless given.",
-      schema: instant,
+      schema: utcInstantSchema,
     },
     {
       name: "to",
       in: "query",
       description: "Only steps that begin before this instant, UTC; now unless given.",
-      schema: instant,
+      schema: utcInstantSchema,
     },
     {
       name: "group_by",

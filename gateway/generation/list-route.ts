@@ -13,6 +13,7 @@ import { cursorPageNames, type QueryReader, readQuery } from "../http/query.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
 import { nullableString, stringEnum } from "../schema/field-schemas.ts";
+import { utcInstantSchema } from "../schema/utc-instant.ts";
 import { generationSchema, type OutcomeWord, outcomes, toGenerationBody } from "./record.ts";
 import { exampleEvent, type GenerationDependencies } from "./route.ts";
 
@@ -46,8 +47,6 @@ function toListedBody(event: GenerationEvent): Static<typeof listedGenerationSch
 const filter = (name: string, description: string, schema = Type.String({ minLength: 1 })) =>
   ({ name, in: "query", description, schema }) satisfies ParameterDocument;
 
-const instant = Type.String({ format: "date-time" });
-
 const document: RouteDocument = {
   id: "listGenerations",
   tag: "Usage",
@@ -55,8 +54,8 @@ const document: RouteDocument = {
   description:
     "Every request of the account that reached a provider, by the instant of its end, for as long as records are kept; one shows within 2 s of its end. Filters are combined by and. Management keys only.",
   parameters: [
-    filter("from", "Only what ended at or after this instant, UTC.", instant),
-    filter("to", "Only what ended before this instant, UTC.", instant),
+    filter("from", "Only what ended at or after this instant, UTC.", utcInstantSchema),
+    filter("to", "Only what ended before this instant, UTC.", utcInstantSchema),
     filter("model", "Only this model, as requests name it."),
     filter("provider", "Only what this provider (slug) served, or tried last."),
     filter(

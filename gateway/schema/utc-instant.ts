@@ -1,9 +1,16 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import Type from "typebox";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 
 /** RFC 3339 in UTC; what is finer than a millisecond is dropped. */
 const utcPattern = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:Z|\+00:00)$/;
+
+/** An instant of a query. */
+export const utcInstantSchema = Type.String({
+  format: "date-time",
+  pattern: String.raw`^(19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:[0-5]\d(\.\d{1,9})?(Z|\+00:00)$`,
+});
 
 /** Milliseconds since 1970 of an instant such as `2027-12-31T23:59:59Z`; undefined when it is none or not in UTC. */
 export function parseUtcInstant(text: string): number | undefined {

@@ -4,27 +4,20 @@
  * README.md says how to read it.
  */
 import { parseArgs } from "node:util";
-import { create } from "@bufbuild/protobuf";
 import { sql } from "kysely";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { KeyKind } from "../../gen/media/account/v1/key_pb.ts";
 import { SeriesGroup, SeriesStep } from "../../gen/media/usage/v1/usage_pb.ts";
-import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { migrateToLatest } from "../../lib/database/migrate.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
-import { startRpcServer } from "../../lib/rpc/server.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { activityWindow, listActivity } from "../../services/usage/activity.ts";
 import { dayOfMs } from "../../services/usage/day.ts";
 import { usageMigrations } from "../../services/usage/migrations.ts";
 import { noMember, type UsageDatabase, type UsageTables } from "../../services/usage/store.ts";
-import { createUsageService } from "../../services/usage/usage-service.ts";
 import { startEmbeddedPostgres } from "../../standalone/embedded-postgres.ts";
-import { awayBus } from "../../test/fakes/away-bus.ts";
 import { removeDataDirectory, temporaryDirectory } from "../../test/support/postgres/temporary-directory.ts";
 import { testUuid } from "../../test/support/services/usage-events.ts";
 import { quantileOf } from "../load.ts";
+import { serveUsage } from "./serve-usage.ts";
 
 const { values } = parseArgs({
   options: {
@@ -88,26 +81,7 @@ async function fillAccount(database: UsageDatabase, account: string, endpoints: 
 
 async function benchShape(database: UsageDatabase, account: string, endpoints: number, keys: number) {
   await fillAccount(database, account, endpoints, keys);
-  const principal = create(PrincipalSchema, { accountId: account, keyKind: KeyKind.MANAGEMENT });
-  const usage = createUsageService({
-    database,
-    log: silentLog,
-    bus: awayBus,
-    retentionDays: 400,
-    authenticateKey: async () => principal,
-    verifyToken: () => Promise.reject(new Error("no token is sent")),
-  });
-  const server = await startRpcServer({ ...usage, host: "127.0.0.1", port: 0, log: silentLog });
-  const transport = createRemoteTransport({
-    baseUrl: `http://127.0.0.1:${server.port}`,
-    interceptors: [
-      (next) => (request) => {
-        request.header.set("authorization", "Bearer sk-bench");
-        return next(request);
-      },
-    ],
-  });
-  const client = createRpcClient(UsageService, transport);
+  const { client, close } = await serveUsage(database, { accountId: account });
   const filter = { accountId: account, ...window, keyHash: undefined, memberId: undefined };
   const byModel = { step: SeriesStep.DAY, groupBy: SeriesGroup.MODEL };
   const cells = (days * endpoints * keys).toLocaleString("en");
@@ -116,7 +90,7 @@ async function benchShape(database: UsageDatabase, account: string, endpoints: n
   print("  its query", await time(() => listActivity(database, filter)));
   print("  its series by day and model", await time(() => client.listActivitySeries(byModel)));
   print("  one day", await time(() => client.listActivity({ date: window.lastDay })));
-  await server.drain({ delayMs: 0, timeoutMs: 1000 });
+  await close();
 }
 
 async function time(call: () => Promise<unknown>): Promise<readonly number[]> {

@@ -3,26 +3,20 @@
  * the first page, pages at random places, and pages of each filter and of several. One call at a time over a socket.
  */
 import { parseArgs } from "node:util";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { sql } from "kysely";
-import { PrincipalSchema } from "../../gen/media/account/v1/account_internal_pb.ts";
-import { KeyKind } from "../../gen/media/account/v1/key_pb.ts";
 import { GenerationEventSchema, Outcome } from "../../gen/media/event/v1/generation_event_pb.ts";
-import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { connectDatabase } from "../../lib/database/connect.ts";
 import { migrateToLatest } from "../../lib/database/migrate.ts";
-import { createRemoteTransport, createRpcClient } from "../../lib/rpc/client.ts";
-import { startRpcServer } from "../../lib/rpc/server.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 import { usageMigrations } from "../../services/usage/migrations.ts";
 import { noMember, type UsageDatabase, type UsageTables } from "../../services/usage/store.ts";
-import { createUsageService } from "../../services/usage/usage-service.ts";
 import { startEmbeddedPostgres } from "../../standalone/embedded-postgres.ts";
-import { awayBus } from "../../test/fakes/away-bus.ts";
 import { removeDataDirectory, temporaryDirectory } from "../../test/support/postgres/temporary-directory.ts";
 import { testUuid, usageEvent } from "../../test/support/services/usage-events.ts";
 import { quantileOf } from "../load.ts";
+import { serveUsage } from "./serve-usage.ts";
 
 const { values } = parseArgs({
   options: {
@@ -91,38 +85,13 @@ function exampleEvent() {
 }
 
 async function bench(database: UsageDatabase): Promise<void> {
-  const principal = create(PrincipalSchema, {
-    accountId: account,
-    keyKind: KeyKind.MANAGEMENT,
-    organization: true,
-  });
-  const usage = createUsageService({
-    database,
-    log: silentLog,
-    bus: awayBus,
-    retentionDays: 400,
-    authenticateKey: async () => principal,
-    verifyToken: () => Promise.reject(new Error("no token is sent")),
-  });
-  const server = await startRpcServer({ ...usage, host: "127.0.0.1", port: 0, log: silentLog });
-  const client = createRpcClient(
-    UsageService,
-    createRemoteTransport({
-      baseUrl: `http://127.0.0.1:${server.port}`,
-      interceptors: [
-        (next) => (request) => {
-          request.header.set("authorization", "Bearer sk-bench");
-          return next(request);
-        },
-      ],
-    }),
-  );
+  const { client, close } = await serveUsage(database, { accountId: account, organization: true });
   for (const [what, request] of Object.entries(await pagesToAsk(database))) {
     const took = await time(() => client.listGenerations(request()));
     const [p50 = 0, p99 = 0] = [0.5, 0.99].map((quantile) => quantileOf(took, quantile));
     console.log(`  ${what}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
   }
-  await server.drain({ delayMs: 0, timeoutMs: 1000 });
+  await close();
 }
 
 /** What is asked for, by what stands in the table of results. */

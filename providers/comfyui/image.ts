@@ -18,6 +18,7 @@ import {
 } from "../contract.ts";
 import type { OpenWebSocket, ProviderHttp, ProviderWebSocket } from "../provider-http.ts";
 import { isRecord } from "../upstream/failure.ts";
+import { noImage } from "../upstream/image-answer.ts";
 import { madeImage } from "../upstream/made-image.ts";
 import { untilLeft } from "../upstream/until-left.ts";
 import { PreviewWatch } from "./preview-watch.ts";
@@ -152,7 +153,7 @@ class RunningPrompt {
       .filter(isStored);
     const kept = images.filter(({ type }) => type === "output");
     if (images.length > 0) return kept.length > 0 ? kept : images;
-    throw new ProviderError("bad_answer", "The upstream's answer holds no image.", { status: 200 });
+    throw noImage();
   }
 
   #failureOf(messages: unknown): ProviderError {

@@ -4,6 +4,7 @@ import { ProviderError } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpResponse } from "../provider-http.ts";
 import { endpointUrl } from "../upstream/endpoint-url.ts";
 import { type ErrorMeanings, isRecord } from "../upstream/failure.ts";
+import { jsonBody } from "../upstream/json-body.ts";
 import { send } from "../upstream/send.ts";
 import { parseTokenCount } from "../upstream/token-count.ts";
 
@@ -59,7 +60,7 @@ export async function requestContent(
     method: "POST" as const,
     url: endpointUrl(connection.baseUrl, `/v1beta/models/${encodeURIComponent(model)}:${method}`),
     headers: { "x-goog-api-key": connection.apiKey, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    body: jsonBody(body),
     signal,
     onSent,
     ...(maxResponseBytes !== undefined && { maxResponseBytes }),

@@ -13,6 +13,7 @@ import {
 import type { ProviderHttp, ProviderHttpResponse } from "../provider-http.ts";
 import { isRecord } from "../upstream/failure.ts";
 import { imageOutput, noImage, readImageJson } from "../upstream/image-answer.ts";
+import { Base64Text } from "../upstream/json-body.ts";
 import { untilLeft } from "../upstream/until-left.ts";
 import { failureOfEnd, readContent, requestContent } from "./content.ts";
 
@@ -49,7 +50,7 @@ function bodyOf({
   settings,
 }: ImageCall): Readonly<Record<string, unknown>> {
   const images = references.map(({ bytes, mediaType }) => ({
-    inlineData: { mimeType: mediaType, data: Buffer.from(bytes).toString("base64") },
+    inlineData: { mimeType: mediaType, data: new Base64Text(bytes) },
   }));
   const imageConfig = shape && {
     aspectRatio: shape.aspectRatio,

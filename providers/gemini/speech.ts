@@ -13,14 +13,8 @@ import {
   type UpstreamReport,
 } from "../contract.ts";
 import type { ProviderHttp, ProviderHttpResponse } from "../provider-http.ts";
-import {
-  decodeAudio,
-  emptyAnswer,
-  mediaTypeOf,
-  type PcmShape,
-  pcmShapeOf,
-  speechAnswer,
-} from "../upstream/audio.ts";
+import { decodeAudio, emptyAnswer, type PcmShape, pcmShapeOf, speechAnswer } from "../upstream/audio.ts";
+import { isEventStream } from "../upstream/audio-events.ts";
 import { jsonEvents } from "../upstream/events.ts";
 import { errorFromEvent, errorFromTransport, isRecord } from "../upstream/failure.ts";
 import { refuse } from "../upstream/send.ts";
@@ -38,7 +32,7 @@ export function createSpeechAdapter(http: ProviderHttp): SpeechAdapter {
         body: bodyOf(call),
       } as const;
       const response = await requestContent(http, request, context);
-      if (!mediaTypeOf(response.headers).startsWith("text/event-stream")) throw refuse(response);
+      if (!isEventStream(response)) throw refuse(response);
       const events = new AudioEvents(call, context, response);
       const audio = events.audio();
       const first = await audio.next();
@@ -95,8 +89,10 @@ class AudioEvents {
     let finishReason: string | undefined;
     try {
       for await (const event of jsonEvents(this.#response.body)) {
-        const { secrets, meanings } = failuresOf(this.#call.input, this.#context);
-        if (isRecord(event.error)) throw errorFromEvent(event, secrets, meanings);
+        if (isRecord(event.error)) {
+          const { secrets, meanings } = failuresOf(this.#call.input, this.#context);
+          throw errorFromEvent(event, secrets, meanings);
+        }
         const content = readContent(event);
         if (content.tokens !== undefined) this.report = { tokens: content.tokens };
         finishReason = content.finishReason ?? finishReason;

@@ -1,6 +1,7 @@
 import { type ImageCall, ProviderError } from "../contract.ts";
 import { decodeBase64 } from "../upstream/base64.ts";
 import { isRecord } from "../upstream/failure.ts";
+import { noImage } from "../upstream/image-answer.ts";
 import { madeImage } from "../upstream/made-image.ts";
 import type { SdapiJob } from "./job.ts";
 
@@ -13,9 +14,7 @@ export async function* handedOut(images: () => Promise<Uint8Array[]>, { n }: Pic
 /** All images of an answer, as bytes. Throws ProviderError. */
 export function imagesOf({ images }: Readonly<Record<string, unknown>>): Uint8Array[] {
   const texts: readonly unknown[] = Array.isArray(images) ? images : [];
-  if (texts.length === 0) {
-    throw new ProviderError("bad_answer", "The upstream's answer holds no image.", { status: 200 });
-  }
+  if (texts.length === 0) throw noImage();
   return texts.map(decodeImage);
 }
 

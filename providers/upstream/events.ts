@@ -4,7 +4,7 @@ import { isRecord } from "./failure.ts";
 import { parseImageJson } from "./image-json.ts";
 import { parseJsonObject } from "./send.ts";
 
-/** Longest event or line, characters. */
+/** Longest event, characters. */
 const maxEventCharacters = 16 * 1024 * 1024;
 
 /**
@@ -36,20 +36,4 @@ function parseImageEvent({ type, data }: SplitEvent): Readonly<Record<string, un
   const event = parseImageJson(data);
   if (isRecord(event)) return { type, ...event };
   throw new ProviderError("bad_answer", "The upstream sent an event that is not a JSON object.");
-}
-
-/** The objects of a stream with one on each line, as they come. Throws ProviderError for a line that is none. */
-export async function* jsonLines(
-  body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Readonly<Record<string, unknown>>, undefined> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const piece of body) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > maxEventCharacters)
-      throw new ProviderError("bad_answer", "The upstream's line is too long.");
-    yield* lines.filter((line) => line.trim() !== "").map(parseJsonObject);
-  }
-  if (rest.trim() !== "") yield parseJsonObject(rest);
 }

@@ -1,5 +1,6 @@
-import { mediaTypes, sniffImageType } from "../../lib/http/image-type.ts";
-import { type ImageOutput, ProviderError } from "../contract.ts";
+import { mediaTypes } from "../../lib/http/image-type.ts";
+import type { ImageOutput } from "../contract.ts";
+import { imageOutput } from "./image-answer.ts";
 
 /** Chunks of a PNG that hold words: programs that draw write there how, with the names of models and whole workflows. */
 const wordChunks: ReadonlySet<string> = new Set(["tEXt", "zTXt", "iTXt", "eXIf"]);
@@ -8,11 +9,8 @@ const chunkFrameBytes = 12;
 
 /** A whole image that an operator's own server made, without what it wrote into it. Throws ProviderError. */
 export function madeImage(bytes: Uint8Array): ImageOutput & { kind: "image" } {
-  const type = sniffImageType(bytes);
-  if (type === undefined) {
-    throw new ProviderError("bad_answer", "The upstream sent something that is no image.", { status: 200 });
-  }
-  return { kind: "image", bytes: type === "png" ? withoutWords(bytes) : bytes, mediaType: mediaTypes[type] };
+  const image = imageOutput(bytes);
+  return image.mediaType === mediaTypes.png ? { ...image, bytes: withoutWords(bytes) } : image;
 }
 
 /** What can't be walked to its end is left as it is. */

@@ -8,10 +8,10 @@ import {
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
-import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { DomainError } from "../runtime/domain-error.ts";
 import { codeOfReason, reasonOfCode, wordOfReason } from "../runtime/error-code.ts";
 import { otherSpansKey, type Span, spanKey, traceparentHeader } from "../runtime/span.ts";
+import { codeToString } from "./wire/connect-protocol.ts";
 
 type Call = UnaryRequest | StreamRequest;
 

@@ -16,8 +16,12 @@ import { createTokenInterceptor } from "../lib/identity/token-interceptor.ts";
 import { imageMessageLimits } from "../lib/limits/image-messages.ts";
 import { forwardAdmissionId } from "../lib/rate-limit/admission-id.ts";
 import { createLocalTransport, createRemoteTransport, createRpcClient } from "../lib/rpc/client.ts";
+import {
+  defaultMessageLimits,
+  type MessageLimits,
+  type RegisterRoutes,
+} from "../lib/rpc/registered-method.ts";
 import type { RequestParts } from "../lib/rpc/request/request-parts.ts";
-import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "../lib/rpc/rpc-handler.ts";
 import type { Authenticate } from "./http/auth.ts";
 import { imageRequestParts } from "./images/request-parts.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ProviderSort } from "../../gen/media/routing/v1/provider_preferences_pb.ts";
 import { AudioFormat, SynthesizeRequestSchema } from "../../gen/media/speech/v1/speech_pb.ts";
-import { defaultMessageLimits } from "../../lib/rpc/rpc-handler.ts";
+import { defaultMessageLimits } from "../../lib/rpc/registered-method.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
 import { type JsonObject, parseJsonBody } from "../body/json-body.ts";
 import { speechBodySchema, toSynthesizeRequest } from "./body.ts";

@@ -26,8 +26,8 @@ import { UsageAdminService } from "../../gen/media/usage/v1/usage_admin_service_
 import { UsageService } from "../../gen/media/usage/v1/usage_service_pb.ts";
 import { createLocalTransport, createRemoteTransport } from "../rpc/client.ts";
 import { serverInterceptor } from "../rpc/interceptors.ts";
+import type { RegisterRoutes } from "../rpc/registered-method.ts";
 import { requestLogKey } from "../rpc/request-context.ts";
-import type { RegisterRoutes } from "../rpc/rpc-handler.ts";
 import { type RpcServer, startRpcServer } from "../rpc/server.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { createLog } from "../runtime/log.ts";

@@ -16,7 +16,7 @@ import { type Caller, callerKey } from "../identity/caller.ts";
 import { callLifeOf } from "../rpc/call-life.ts";
 import { createLocalTransport } from "../rpc/client.ts";
 import { serverInterceptor } from "../rpc/interceptors.ts";
-import type { RegisterRoutes } from "../rpc/rpc-handler.ts";
+import type { RegisterRoutes } from "../rpc/registered-method.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { silentLog } from "../runtime/log.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";

@@ -23,9 +23,9 @@ import { traceOutgoingCalls } from "./call-spans.ts";
 import { forwardRequestId } from "./interceptors.ts";
 import { createPatientAgent } from "./patient-agent.ts";
 import { withUncopiedBytes } from "./port/outgoing-bytes.ts";
+import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./registered-method.ts";
 import { createPiecewiseTransport } from "./request/incoming-bytes.ts";
 import { createPartwiseTransport, type RequestParts } from "./request/request-parts.ts";
-import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./rpc-handler.ts";
 
 interface CallingOptions {
   /** Applied inside of ours: identity. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "../../gen/health/v1/health_pb.ts";
 import type { NodeRequest, NodeResponse } from "./port/port-listener.ts";
-import type { RegisterRoutes } from "./rpc-handler.ts";
+import type { RegisterRoutes } from "./registered-method.ts";
 
 /** Says what keeps a process from serving; an empty list means ready. Must answer quickly. */
 export type Readiness = () => Promise<readonly string[]>;

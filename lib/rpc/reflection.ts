@@ -3,7 +3,7 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { file_media_error_v1_error_reason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { ServerReflection, type ServerReflectionRequest } from "../../gen/reflection/v1/reflection_pb.ts";
-import type { RegisterRoutes } from "./rpc-handler.ts";
+import type { RegisterRoutes } from "./registered-method.ts";
 
 /**
  * grpc.reflection.v1 for the given services, so that grpcurl and `buf curl` need no proto files. Answers by file name

@@ -2,33 +2,27 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
-  type ConnectRouter,
   createConnectRouter,
   createContextValues,
+  type MethodImpl,
 } from "@connectrpc/connect";
-import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { peerAddressKey } from "../runtime/client-address.ts";
 import type { Log } from "../runtime/log.ts";
 import { isPeerAway } from "../runtime/peer-away.ts";
-import { withUncopiedBytes } from "./port/outgoing-bytes.ts";
+import { createDirectHandler, type DirectHandler, type RequestIdentity } from "./direct-handler.ts";
 import type { NodeRequest, NodeResponse } from "./port/port-listener.ts";
+import {
+  type MessageLimits,
+  type RegisteredMethod,
+  type RegisterRoutes,
+  registeredMethods,
+} from "./registered-method.ts";
 import { compressions } from "./request/request-message.ts";
 import { RequestReader } from "./request/request-reader.ts";
 import { leaveUnread } from "./request/unread-body.ts";
 import { requestIdKey } from "./request-context.ts";
-
-/** Registers the RPCs of one or more services. */
-export type RegisterRoutes = (router: ConnectRouter) => void;
-
-/** Limits of the messages that an RPC port takes and gives, bytes each. Requests have lower ones by RPC. */
-export interface MessageLimits {
-  readMaxBytes: number;
-  writeMaxBytes: number;
-}
-
-/** 1 MiB both ways: every service but image. */
-export const defaultMessageLimits: MessageLimits = { readMaxBytes: 1 << 20, writeMaxBytes: 1 << 20 };
 
 /** Longest deadline a caller may ask for, milliseconds: above every operation's own. */
 const maxTimeoutMs = 900_000;
@@ -56,69 +50,92 @@ type RpcHandler = (request: NodeRequest, response: NodeResponse, requestId: stri
 
 /**
  * A handler that answers RPCs of the registered services over Connect, gRPC and gRPC-Web, each when its interceptors
- * have let it pass (request-reader.ts). Like connectNodeAdapter, but failed writes go to our log.
+ * have let it pass (request-reader.ts): what direct-handler.ts takes there, all else by the library. Like
+ * connectNodeAdapter, but failed writes go to our log.
  */
 export function createRpcHandler(routes: RegisterRoutes, options: RpcHandlerOptions): RpcHandler {
   const { limits, log, fallback, bodyTimeoutMs = defaultBodyTimeoutMs } = options;
-  const registered = registerRoutes(routes, limits, bodyTimeoutMs);
+  const reader = new RequestReader(bodyTimeoutMs);
+  const methods = createMethodHandlers(registeredMethods(routes, limits), reader);
   return (request, response, requestId) => {
     const path = request.url ?? "";
     const query = path.indexOf("?");
-    const handler = registered.handlers.get(query < 0 ? path : path.slice(0, query));
+    const handlers = methods.get(query < 0 ? path : path.slice(0, query));
     leaveUnread(request, response);
-    if (handler === undefined) {
+    if (handlers === undefined) {
       fallback(request, response);
       return;
     }
-    const universal = toUniversal(request, response, requestId);
-    if (universal === undefined) {
+    const identity = identify(request, requestId);
+    if (identity === undefined) {
       response.statusCode = 400;
       response.end();
       return;
     }
-    const isStream = takesStream(handler.method);
-    if (isStream) endWhenSilent(request);
-    handler(isStream ? universal : registered.reader.withhold(universal, request, response))
-      .then((answer) => universalResponseToNodeResponse(answer, response))
-      .catch((thrown: unknown) => {
-        const { code } = ConnectError.from(thrown);
-        const isGone = code === Code.Aborted || code === Code.Canceled || isPeerAway(thrown);
-        if (isGone || response.destroyed) return;
-        log.warn({ err: thrown, rpc: handler.requestPath }, "rpc answer could not be written");
-        response.destroy();
-      });
+    const { direct, stock } = handlers;
+    const answered =
+      direct?.takes(request) === true
+        ? direct.handle(request, response, identity)
+        : answerByLibrary(stock, reader, { request, response, identity });
+    answered.catch((thrown: unknown) => {
+      const { code } = ConnectError.from(thrown);
+      const isGone = code === Code.Aborted || code === Code.Canceled || isPeerAway(thrown);
+      if (isGone || response.destroyed) return;
+      log.warn({ err: thrown, rpc: stock.requestPath }, "rpc answer could not be written");
+      response.destroy();
+    });
   };
 }
 
-/** The handlers by path, and what reads their requests. */
-function registerRoutes(routes: RegisterRoutes, limits: MessageLimits, bodyTimeoutMs: number) {
-  const router = createConnectRouter({ ...limits, maxTimeoutMs });
-  const reader = new RequestReader(bodyTimeoutMs);
-  const withReader = (methods: readonly DescMethod[], options: Partial<UniversalHandlerOptions> = {}) => {
-    const readMaxBytes = options.readMaxBytes ?? limits.readMaxBytes;
-    return {
-      ...options,
+interface MethodHandlers {
+  readonly stock: UniversalHandler;
+  readonly direct: DirectHandler | undefined;
+}
+
+/** The handlers of all methods by path. */
+function createMethodHandlers(
+  registered: readonly RegisteredMethod[],
+  reader: RequestReader,
+): ReadonlyMap<string, MethodHandlers> {
+  const router = createConnectRouter({ maxTimeoutMs });
+  for (const { spec, interceptors, readMaxBytes, writeMaxBytes } of registered) {
+    const limits = reader.limitsOf(spec.method, readMaxBytes);
+    router.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, {
+      writeMaxBytes,
       // Both for streams of requests alone: the others are empty when the stock handlers get them.
       readMaxBytes: Math.min(readMaxBytes, maxStreamedMessageBytes),
-      acceptCompression: methods.some(takesStream) ? [...compressions] : compressionsOfEmpty,
-      interceptors: [...(options.interceptors ?? []), reader.interceptor(methods, readMaxBytes)],
-    };
-  };
-  routes({
-    handlers: router.handlers,
-    service(service, implementation, options) {
-      router.service(service, implementation, withReader(service.methods, options));
-      return this;
-    },
-    rpc(method, implementation, options) {
-      router.rpc(method, implementation, withReader([method], options));
-      return this;
-    },
-  });
-  const handlers = new Map(
-    router.handlers.map((handler) => [handler.requestPath, withUncopiedBytes(handler)]),
+      acceptCompression: takesStream(spec.method) ? [...compressions] : compressionsOfEmpty,
+      interceptors: [...interceptors, reader.interceptor(limits)],
+    });
+  }
+  return new Map(
+    router.handlers.map((stock, index) => {
+      const direct = createDirectHandler(registered[index] as RegisteredMethod, { reader, maxTimeoutMs });
+      return [stock.requestPath, { stock, direct }];
+    }),
   );
-  return { handlers, reader };
+}
+
+/** A request on its way, and the answer to it. */
+interface Exchange {
+  readonly request: NodeRequest;
+  readonly response: NodeResponse;
+  readonly identity: RequestIdentity;
+}
+
+async function answerByLibrary(
+  handler: UniversalHandler,
+  reader: RequestReader,
+  { request, response, identity: { values } }: Exchange,
+): Promise<void> {
+  const universal = {
+    ...universalRequestFromNodeRequest(request, response, undefined, values),
+    contextValues: values,
+  };
+  const isStream = takesStream(handler.method);
+  if (isStream) endWhenSilent(request);
+  const answer = await handler(isStream ? universal : reader.withhold(universal, request, response));
+  await universalResponseToNodeResponse(answer, response);
 }
 
 /** What takes an empty message for compressed where its request says so. */
@@ -128,16 +145,16 @@ const compressionsOfEmpty: Compression[] = compressions.map((compression) => ({
 }));
 
 /** Undefined where the request names no host that a URL can be made with. */
-function toUniversal(request: NodeRequest, response: NodeResponse, requestId: string) {
-  const contextValues = createContextValues()
+function identify(request: NodeRequest, requestId: string): RequestIdentity | undefined {
+  const { headers, socket, url = "" } = request;
+  const authority = "authority" in request ? request.authority : headers.host;
+  const scheme = "encrypted" in socket && socket.encrypted ? "https" : "http";
+  const full = authority === undefined ? null : URL.parse(url, `${scheme}://${authority}`);
+  if (full === null) return undefined;
+  const values = createContextValues()
     .set(requestIdKey, requestId)
-    .set(peerAddressKey, request.socket.remoteAddress ?? "");
-  try {
-    const universal = universalRequestFromNodeRequest(request, response, undefined, contextValues);
-    return { ...universal, contextValues };
-  } catch {
-    return undefined;
-  }
+    .set(peerAddressKey, socket.remoteAddress ?? "");
+  return { url: full.toString(), values };
 }
 
 function takesStream(method: DescMethod): boolean {

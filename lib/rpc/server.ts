@@ -13,13 +13,9 @@ import {
   type PortListenerOptions,
 } from "./port/port-listener.ts";
 import { reflectionRoutes } from "./reflection.ts";
+import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./registered-method.ts";
 import { requestIdFrom, requestIdHeader } from "./request-context.ts";
-import {
-  createRpcHandler,
-  defaultMessageLimits,
-  type MessageLimits,
-  type RegisterRoutes,
-} from "./rpc-handler.ts";
+import { createRpcHandler } from "./rpc-handler.ts";
 
 /** What a process serves on its RPC port. */
 export interface RpcServerOptions extends Pick<PortListenerOptions, "host" | "port"> {

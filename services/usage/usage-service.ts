@@ -7,7 +7,7 @@ import type { Bus } from "../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import { watchConsumer } from "../../lib/events/event-metrics.ts";
 import { groups } from "../../lib/events/topics.ts";
-import { defaultMessageLimits, type MessageLimits } from "../../lib/rpc/rpc-handler.ts";
+import { defaultMessageLimits, type MessageLimits } from "../../lib/rpc/registered-method.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
 import type { Repeating } from "../../lib/runtime/repeat.ts";
 import { silentTracer } from "../../lib/runtime/span.ts";

@@ -41,13 +41,16 @@ import {
   tooLarge,
 } from "./request-message.ts";
 
-interface Withheld {
+/** A request whose body nobody has read. */
+export interface UnreadRequest {
   readonly request: NodeRequest;
   readonly response: NodeResponse;
   readonly format: RequestFormat;
 }
 
-const withheldKey = createContextKey<Withheld | undefined>(undefined, { description: "body to be read" });
+const withheldKey = createContextKey<UnreadRequest | undefined>(undefined, {
+  description: "body to be read",
+});
 
 /** Messages that are inflated at once: as many as there are threads to do it. Each may take a window of 16 MiB. */
 const maxInflating = 4;
@@ -87,24 +90,29 @@ export class RequestReader {
     return withEmptyMessage(universal, format); // 1.
   }
 
-  /** Innermost of the interceptors of these methods, at a service that takes messages of so many bytes at most. */
-  interceptor(methods: readonly DescMethod[], readMaxBytes: number): Interceptor {
-    const limits = new Map(methods.map((method) => [method, requestLimitsOf(method, readMaxBytes)]));
-    for (const { maxBytes } of limits.values())
-      this.#budget.widen({ maxBytes: largestRequestsHeld * maxBytes, maxShareBytes: maxBytes });
+  /** How large requests of this method may be, at a service that takes messages of so many bytes at most. */
+  limitsOf(method: DescMethod, readMaxBytes: number): RequestLimits {
+    const limits = requestLimitsOf(method, readMaxBytes);
+    const { maxBytes } = limits;
+    this.#budget.widen({ maxBytes: largestRequestsHeld * maxBytes, maxShareBytes: maxBytes });
+    return limits;
+  }
+
+  /** Innermost of the interceptors of a method in the stock handlers. */
+  interceptor(limits: RequestLimits): Interceptor {
     return (next) => async (request) => {
       const withheld = request.contextValues.get(withheldKey);
-      const bounds = limits.get(request.method);
-      if (withheld === undefined || bounds === undefined) return next(request); // 5.
+      if (withheld === undefined) return next(request); // 5.
       // Here the stock handlers say what they have against the request's head.
       if (request.stream) await request.message[Symbol.asyncIterator]().next();
-      const message = await this.#read(withheld, request, bounds); // 1.
+      const message = await this.read(withheld, request, limits); // 1.
       return request.stream ? next({ ...request, message: only(message) }) : next({ ...request, message });
     };
   }
 
-  async #read(
-    withheld: Withheld,
+  /** The message of a request that has passed all interceptors. Throws ConnectError, and the reason of the signal. */
+  async read(
+    unread: UnreadRequest,
     request: UnaryRequest | StreamRequest,
     limits: RequestLimits,
   ): Promise<Message> {
@@ -112,8 +120,8 @@ export class RequestReader {
     beginCallLife(request);
     const share = this.#budget.open([{ name: contextValues.get(byteHolderKey), weight: 1 }]);
     try {
-      const bytes = await this.#readBytes(withheld, request.signal, limits, share);
-      const message = await this.#decoder.decode(request.method.input, bytes, withheld.format, limits); // 2.
+      const bytes = await this.#readBytes(unread, request.signal, limits, share);
+      const message = await this.#decoder.decode(request.method.input, bytes, unread.format, limits); // 2.
       callLifeOf(contextValues).whenOver(share.release); // 3.
       return message;
     } catch (thrown) {
@@ -127,7 +135,7 @@ export class RequestReader {
   }
 
   async #readBytes(
-    { request, response, format }: Withheld,
+    { request, response, format }: UnreadRequest,
     signal: AbortSignal,
     { maxBytes }: RequestLimits,
     share: ByteShare,

@@ -6,6 +6,9 @@
  * Source: https://connectrpc.com/docs/protocol/
  */
 import type { ConnectError } from "@connectrpc/connect";
+
+export { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
 
 export {

@@ -6,7 +6,7 @@ import { EventConsumer } from "../../../lib/events/batch-consumer.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
 import { maxEventAgeMs } from "../../../lib/events/event-age.ts";
 import { groups } from "../../../lib/events/topics.ts";
-import { defaultMessageLimits, type MessageLimits } from "../../../lib/rpc/rpc-handler.ts";
+import { defaultMessageLimits, type MessageLimits } from "../../../lib/rpc/registered-method.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
 import { silentTracer } from "../../../lib/runtime/span.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";

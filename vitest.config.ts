@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { ordinaryTests, systemTests } from "./test/rules/test-projects.ts";
+import { benchmarkTests, ordinaryTests, systemTests } from "./test/rules/test-projects.ts";
 import { SkipReporter } from "./test/support/skip-reporter.ts";
 
 export default defineConfig({
@@ -35,6 +35,7 @@ export default defineConfig({
           globalSetup: ["test/support/postgres/postgres-setup.ts", "test/support/kafka/kafka-setup.ts"],
         },
       },
+      { extends: true, test: { name: "benchmark", ...benchmarkTests } },
     ],
   },
 });

@@ -33,7 +33,7 @@ import { addDestination, loopback, testSealer } from "../test/support/services/d
 import { plainTypes } from "../test/support/services/destination-type.ts";
 import { usageEvent } from "../test/support/services/usage-events.ts";
 import { waitUntil } from "../test/support/wait-until.ts";
-import { cpuMsOfDescendants } from "./usage/cpu.ts";
+import { cpuMsOfDescendants } from "./process-usage.ts";
 
 const { values } = parseArgs({
   options: {

@@ -5,34 +5,50 @@ const ticksPerSecond = 100;
 
 /** CPU time that processes have used so far, user and system, milliseconds. Linux only. */
 export function cpuMsOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + cpuTicks(pid), 0) * (1000 / ticksPerSecond);
+  return sumTicks(pids, [11, 12]);
 }
 
-function cpuTicks(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
+/** CPU time of a process, of those that it has started and of those of them that have ended, milliseconds. Linux only. */
+export function treeCpuMsOf(root: number): number {
+  return sumTicks([root, ...descendantsOf(root)], [11, 12, 13, 14]);
 }
 
-/** Largest resident memory of processes since their start, MiB. */
-export interface PeakMemory {
-  /** What each had, summed up: pages that several map, such as those of Node itself, are in it several times. */
-  readonly summedMib: number;
-  /** The same with pages of files counted once, as much as the process has that maps most of them. */
-  readonly filesOnceMib: number;
+/** CPU time of what this process has started and what that has started, milliseconds, without its own. Linux only. */
+export function cpuMsOfDescendants(): number {
+  return cpuMsOf(descendantsOf(process.pid));
 }
 
-/** Peak memory of processes. Linux only. */
-export function peakMemoryOf(pids: readonly number[]): PeakMemory {
-  const all = pids.map((pid) => {
-    const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    const mib = (name: string) =>
-      Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0) / 1024;
-    return { peak: mib("VmHWM"), files: mib("RssFile") };
+/** Sums fields of /proc/<pid>/stat; of a process that has ended there are none. */
+function sumTicks(pids: readonly number[], fields: readonly number[]): number {
+  const ticks = pids.flatMap((pid) => {
+    const all = statFields(pid);
+    return fields.map((field) => Number(all[field] ?? 0));
   });
-  const summedMib = all.reduce((sum, { peak }) => sum + peak, 0);
-  const files = all.reduce((sum, each) => sum + each.files, 0);
-  return { summedMib, filesOnceMib: summedMib - files + Math.max(0, ...all.map((each) => each.files)) };
+  return ticks.reduce((sum, each) => sum + each, 0) * (1000 / ticksPerSecond);
+}
+
+/** The most memory that a process has had resident since its start, MiB. Linux only. */
+export function peakMibOf(pid: number): number {
+  return statusMib(pid, "VmHWM");
+}
+
+/**
+ * What processes have resident now, MiB, with the pages of files that several of them map counted once: as much as the
+ * one has that maps most of them, nearly all of it Node itself. Unlike PSS it does not depend on who else runs Node on
+ * the machine. Linux only.
+ */
+export function memoryMibOf(pids: readonly number[]): number {
+  const own = pids.map((pid) => statusMib(pid, "RssAnon") + statusMib(pid, "RssShmem"));
+  return (
+    own.reduce((sum, each) => sum + each, 0) + Math.max(0, ...pids.map((pid) => statusMib(pid, "RssFile")))
+  );
+}
+
+/** Resident memory of a process and its proportional share of it, MiB. Linux only. */
+export function residentMibOf(pid: number): { readonly rss: number; readonly pss: number } {
+  const rollup = textOf(`/proc/${pid}/smaps_rollup`);
+  const mib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(rollup)?.[1] ?? 0) / 1024;
+  return { rss: mib("Rss"), pss: mib("Pss") };
 }
 
 /** How often each thread of processes has gone from waiting to work so far, by its id. Linux only. */
@@ -46,15 +62,6 @@ export function wakeUpsOf(pids: readonly number[]): ReadonlyMap<string, number> 
       return [thread, Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0)];
     }),
   );
-}
-
-/** CPU time of a process, of those that it has started and of those of them that have ended, milliseconds. Linux only. */
-export function treeCpuMsOf(root: number): number {
-  const ticks = [root, ...descendantsOf(root)].map((pid) => {
-    const fields = statFields(pid);
-    return [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field] ?? 0), 0);
-  });
-  return ticks.reduce((sum, each) => sum + each, 0) * (1000 / ticksPerSecond);
 }
 
 /** All processes that a process has started, those that these have started included. Linux only. */
@@ -76,6 +83,11 @@ export function programOf(pid: number): string {
 function statFields(pid: number): readonly string[] {
   const stat = textOf(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+function statusMib(pid: number, name: string): number {
+  const status = textOf(`/proc/${pid}/status`);
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? 0) / 1024;
 }
 
 /** Processes and threads may end at any moment. */

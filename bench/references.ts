@@ -11,7 +11,7 @@ import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
 import { DecodeBudget, maxDecodedBytes, maxImagePixels } from "../services/image/references/decode-budget.ts";
 import { decodeReference, readReference } from "../services/image/references/reference-check.ts";
-import { peakMemoryOf } from "./process-usage.ts";
+import { peakMibOf } from "./process-usage.ts";
 
 const mebibyte = 1024 * 1024;
 const maxFileBytes = 20 * mebibyte;
@@ -110,7 +110,7 @@ async function decode(path: string): Promise<Cost> {
   sharp.cache(false);
   sharp.concurrency(1);
   const reference = readReference(readFileSync(path));
-  const peak = () => peakMemoryOf([process.pid]).summedMib;
+  const peak = () => peakMibOf(process.pid);
   await sharp({ create: { width: 8, height: 8, channels: 3, background: "#fff" } })
     .png()
     .toBuffer();

@@ -12,7 +12,7 @@ import {
 } from "./rules/path-rules.ts";
 import { listFiles, parseSource, readSources, readText } from "./rules/source-files.ts";
 import { checkSource, measureFunctions } from "./rules/source-rules.ts";
-import { isTakenBy, ordinaryTests, systemTests } from "./rules/test-projects.ts";
+import { benchmarkTests, isTakenBy, ordinaryTests, systemTests } from "./rules/test-projects.ts";
 
 /** What may be longer than the limit for now. Entries are lowered and removed, never added without a reason. */
 const sizeExceptions: readonly SizeException[] = [];
@@ -51,10 +51,11 @@ describe("the repository", () => {
     expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
   });
 
-  test("runs each test file by exactly one of npm test and npm run test:system", () => {
+  test("runs each test file by exactly one of npm test, npm run test:system and test:benchmark", () => {
     const testFiles = paths.filter((path) => /\.(test|spec)\.[cm]?[jt]sx?$/.test(path));
     const counts = testFiles.map((path) => {
-      return [path, [ordinaryTests, systemTests].filter((project) => isTakenBy(project, path)).length];
+      const projects = [ordinaryTests, systemTests, benchmarkTests];
+      return [path, projects.filter((project) => isTakenBy(project, path)).length];
     });
     expect(counts.filter(([, count]) => count !== 1)).toEqual([]);
     for (const project of [ordinaryTests, systemTests])

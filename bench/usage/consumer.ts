@@ -26,7 +26,7 @@ import { sendMessages } from "../../test/support/kafka/send-messages.ts";
 import { removeDataDirectory, temporaryDirectory } from "../../test/support/postgres/temporary-directory.ts";
 import { usageEvent } from "../../test/support/services/usage-events.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { cpuMsOfDescendants } from "./cpu.ts";
+import { cpuMsOfDescendants } from "../process-usage.ts";
 
 const { values } = parseArgs({
   options: {

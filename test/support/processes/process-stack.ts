@@ -29,6 +29,8 @@ export interface ProcessStackOptions {
   readonly databaseUrl: string;
   /** `host:port` of Kafka brokers, on which the topics are made; no broker unless given. */
   readonly kafkaBrokers?: string;
+  /** What the first account has; 1000 unless given. */
+  readonly creditUsd?: string;
   /** Added to the environment of every process. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -45,7 +47,7 @@ export async function prepareGround(
 
 /** Migrates the database, makes the topics and starts every service and the gateway on ports of the system's choice. */
 export async function startProcessStack(options: ProcessStackOptions): Promise<ProcessStack> {
-  const { databaseUrl, kafkaBrokers, env } = options;
+  const { databaseUrl, kafkaBrokers, creditUsd = "1000", env } = options;
   await using made = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "stack-"));
   made.defer(() => rm(folder, { recursive: true, force: true }));
@@ -59,7 +61,7 @@ export async function startProcessStack(options: ProcessStackOptions): Promise<P
     services: processNames,
     ground,
     env: { ...kafka, ...env },
-    envOf: { account: firstAccount(keys) },
+    envOf: { account: firstAccount(keys, creditUsd) },
   });
   await processes.child("account").line((line) => line.includes("first account made"));
   const kept = made.move();
@@ -67,9 +69,12 @@ export async function startProcessStack(options: ProcessStackOptions): Promise<P
   return { processes, urls, restUrl, ...keys, keyFiles: ground.keyFiles, stop: () => kept.disposeAsync() };
 }
 
-function firstAccount(keys: Pick<ProcessStack, "inferenceKey" | "managementKey">): Record<string, string> {
+function firstAccount(
+  keys: Pick<ProcessStack, "inferenceKey" | "managementKey">,
+  creditUsd: string,
+): Record<string, string> {
   return {
-    BOOTSTRAP_CREDIT_USD: "1000",
+    BOOTSTRAP_CREDIT_USD: creditUsd,
     BOOTSTRAP_INFERENCE_KEY: keys.inferenceKey,
     BOOTSTRAP_MANAGEMENT_KEY: keys.managementKey,
   };

@@ -41,7 +41,7 @@ const whole: TableSize = {
 };
 const quick: TableSize = {
   rounds: 3,
-  requests: { burst: 300, paced: 300, one: 150, image: 80 },
+  requests: { burst: 300, paced: 300, one: 150, image: 60 },
   settleMs: 10_000,
   watchMs: 15_000,
 };

@@ -96,7 +96,7 @@ function print(process: string, costs: readonly Cost[], usedMs: number, requests
   const owners = attribution.byOwner(costs);
   const whole = owners.reduce((sum, { self }) => sum + self, 0);
   const each = (self: number) => (values.heap ? self / requests / 1024 : self / requests);
-  const unit = values.heap ? "KiB allocated" : "ms on the main thread";
+  const unit = values.heap ? "KiB allocated" : "ms sampled on the main thread";
   const used = `${(usedMs / requests).toFixed(2)} ms CPU with all threads`;
   console.log(`\n${process}: ${each(whole).toFixed(2)} ${unit} a request, ${used}`);
   const line = ({ name, self }: Sum) =>

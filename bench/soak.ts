@@ -66,11 +66,11 @@ async function soak(target: Target): Promise<void> {
 async function watch(target: Target, inspectors: readonly Inspector[]): Promise<readonly Sample[]> {
   await delay(warmUpSeconds * 1000);
   const startedMs = performance.now();
-  const heapOf = async (which: "liveHeap" | "heapUsage") => {
+  const heapOf = async (which: "liveHeapMib" | "heapMib") => {
     const heaps = await Promise.all(inspectors.map((inspector) => inspector[which]()));
-    return heaps.reduce((sum, heap) => sum + heap.usedSize + heap.backingStorageSize, 0) / 1024 ** 2;
+    return heaps.reduce((sum, mib) => sum + mib, 0);
   };
-  const sample = async (which: "liveHeap" | "heapUsage"): Promise<Sample> => {
+  const sample = async (which: "liveHeapMib" | "heapMib"): Promise<Sample> => {
     const each = pidsOf(target).map(residentMibOf);
     const sum = (kind: "rss" | "pss") => each.reduce((total, memory) => total + memory[kind], 0);
     const minute = (performance.now() - startedMs) / 60_000;
@@ -82,12 +82,12 @@ async function watch(target: Target, inspectors: readonly Inspector[]): Promise<
       heap: await heapOf(which),
     };
   };
-  const all = [await sample("liveHeap")];
+  const all = [await sample("liveHeapMib")];
   print(all[0]);
   const everyMs = ((seconds - warmUpSeconds) * 1000 * 0.95) / samples;
   for (let index = 1; index <= samples; index += 1) {
     await delay(everyMs);
-    all.push(await sample(index === samples ? "liveHeap" : "heapUsage"));
+    all.push(await sample(index === samples ? "liveHeapMib" : "heapMib"));
     if (index % 4 === 0) print(all.at(-1));
   }
   return all;
@@ -103,7 +103,7 @@ function print(sample: Sample | undefined): void {
 function judge(all: readonly Sample[]): void {
   const [first, last] = [all[0], all.at(-1)];
   if (first === undefined || last === undefined) throw new Error("there are no samples");
-  const settled = all.slice(Math.ceil(samples / 10));
+  const settled = all.slice(Math.ceil(samples / 5));
   const minutes = last.minute - first.minute;
   const rises = kinds.map((kind) => {
     if (kind === "heap") return { kind: "live heap", from: first.heap, rise: last.heap - first.heap };

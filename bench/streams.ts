@@ -10,6 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type Exchange, quantileOf, runLoad } from "./load.ts";
 import { cpuMsOf, memoryMibOf } from "./process-usage.ts";
+import { Inspector, inspectable } from "./profile/inspector.ts";
 import { pidsOf, startProcesses, startStandalone, startUpstream, type Target } from "./targets.ts";
 import { speechWorkload, workloads } from "./workloads.ts";
 
@@ -47,7 +48,10 @@ const upstream = await startUpstream();
 try {
   for (const [name, start] of Object.entries(forms)) {
     if (positionals.length > 0 && !positionals.includes(name)) continue;
-    const target = await start(upstream.baseUrl, { MAX_INFLIGHT_REQUESTS: values.most ?? String(streams) });
+    const target = await start(upstream.baseUrl, {
+      MAX_INFLIGHT_REQUESTS: values.most ?? String(streams),
+      ...inspectable,
+    });
     try {
       console.log(`${name}: ${streams} streams of ${values.pieces} × 4 KiB, ${values.interval} ms apart`);
       for (const line of target.leftOut) console.log(line);
@@ -65,7 +69,9 @@ async function measure(target: Target): Promise<void> {
   const exchange = speechWorkload("stream", streams, marker, answerBytes).exchangeOf(target);
   const pids = pidsOf(target);
   await runLoad([workloads.burst.exchangeOf(target)], { requests: 500, concurrency: 16 });
-  const idleMib = memoryMibOf(pids);
+  const inspectors = await Promise.all(Object.values(target.processes).map(Inspector.connect));
+  const liveMib = async () => sum(await Promise.all(inspectors.map((inspector) => inspector.liveHeapMib())));
+  const [liveBefore, residentBefore] = [await liveMib(), memoryMibOf(pids)];
   const agent = new Agent({ keepAlive: false });
   const all = Array.from({ length: streams }, async (_, index) => {
     await delay(Math.floor((rampMs * index) / streams / waveMs) * waveMs);
@@ -77,18 +83,24 @@ async function measure(target: Target): Promise<void> {
   const [beforeMs, began] = [cpuMsOf(pids), performance.now()];
   await delay(steadyMs * 0.8);
   const [usedMs, seconds] = [cpuMsOf(pids) - beforeMs, (performance.now() - began) / 1000];
-  const steadyMib = memoryMibOf(pids);
+  const [resident, live] = [memoryMibOf(pids), await liveMib()];
+  for (const inspector of inspectors) inspector.close();
   print(await Promise.all(all));
   if (steadyMs === 0) return;
-  const each = ((steadyMib - idleMib) * 1024) / streams;
+  const each = (((live - liveBefore) * 1024) / streams).toFixed(0);
   console.log(
-    `  memory ${idleMib.toFixed(0)} MiB before, ${steadyMib.toFixed(0)} MiB with them: ${each.toFixed(0)} KiB a stream`,
+    `  heap and buffers ${liveBefore.toFixed(0)} MiB before, ${live.toFixed(0)} MiB with them: ${each} KiB a stream`,
   );
+  console.log(`  resident ${residentBefore.toFixed(0)} MiB before, ${resident.toFixed(0)} MiB with them`);
   const share = (usedMs / seconds / 10).toFixed(0);
   const piecesPerSecond = (streams * 1000) / Number(values.interval);
   console.log(
     `  CPU of one core ${share} %, ${(usedMs / seconds / piecesPerSecond).toFixed(3)} ms a piece of a stream`,
   );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 function stream({ url, apiKey, body, isWhole }: Exchange, agent: Agent): Promise<Result> {

@@ -51,7 +51,7 @@ export function pidsOf({ processes }: Target): readonly number[] {
 export function scriptsOf(target: Target): readonly string[] {
   const root = fileURLToPath(new URL("..", import.meta.url));
   return pidsOf(target).map((pid) => {
-    const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    const [, ...words] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
     return words.find((word) => word.startsWith(root))?.slice(root.length) ?? "?";
   });
 }

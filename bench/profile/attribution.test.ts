@@ -56,6 +56,13 @@ test("costs of one owner, and of one function, are summed up, the largest first"
   ]);
 });
 
+test("a CommonJS module, which is known by its path, is told like any other", () => {
+  const costs = [cost("/srv/gateway/node_modules/kafkajs/src/a.js", 1, "send", 2)];
+  expect(new Attribution(root).byFunction(costs)).toEqual([
+    { name: "send  node_modules/kafkajs/src/a.js:3", self: 1 },
+  ]);
+});
+
 test("what a bundle holds is told by its source map", () => {
   // Column 0 of the first line is line 1 of the package, that of the second is line 1 of our own file.
   const map = JSON.stringify({

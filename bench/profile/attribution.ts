@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { CallFrame, Cost } from "./inspector.ts";
 
 /** What costs of one name come to. */
@@ -64,7 +64,9 @@ export class Attribution {
     return relative(this.#root, fileURLToPath(url));
   }
 
-  #placeOf({ url, lineNumber, columnNumber }: CallFrame): Place {
+  #placeOf({ url: scriptUrl, lineNumber, columnNumber }: CallFrame): Place {
+    // Modules of CommonJS have paths.
+    const url = scriptUrl.startsWith("/") ? pathToFileURL(scriptUrl).href : scriptUrl;
     const here = { url, line: lineNumber + 1 };
     if (!url.startsWith("file:") || url.endsWith(".ts") || url.includes("/node_modules/")) return here;
     const entry = this.#mapOf(url)?.findEntry(lineNumber, columnNumber);

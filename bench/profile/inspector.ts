@@ -34,10 +34,9 @@ interface HeapNode {
   readonly children: readonly HeapNode[];
 }
 
-/** What a process's heap and its buffers take now, bytes. */
-export interface HeapUsage {
+/** Bytes. */
+interface HeapUsage {
   readonly usedSize: number;
-  readonly totalSize: number;
   readonly backingStorageSize: number;
 }
 
@@ -98,15 +97,16 @@ export class Inspector {
     return costsOfHeap(profile.head);
   }
 
-  /** Collects garbage, then tells what is left. */
-  async liveHeap(): Promise<HeapUsage> {
+  /** What heap and buffers take once garbage has been collected, MiB. */
+  async liveHeapMib(): Promise<number> {
     await this.#send("HeapProfiler.collectGarbage");
-    return this.heapUsage();
+    return this.heapMib();
   }
 
-  /** What heap and buffers take, garbage included. */
-  async heapUsage(): Promise<HeapUsage> {
-    return (await this.#send("Runtime.getHeapUsage")) as HeapUsage;
+  /** What heap and buffers take, garbage included, MiB. */
+  async heapMib(): Promise<number> {
+    const { usedSize, backingStorageSize } = (await this.#send("Runtime.getHeapUsage")) as HeapUsage;
+    return (usedSize + backingStorageSize) / 1024 ** 2;
   }
 
   close(): void {

@@ -54,7 +54,7 @@ const tailMs = 500;
 const sampleMs = 200;
 const commits = 100;
 /** The plain proxy's requests are so short that clock ticks of 10 ms would show. */
-const plainRequests = 3;
+const plainRequests: Readonly<Record<WorkloadName, number>> = { burst: 3, paced: 1, one: 3, image: 1 };
 
 /** Measures idle targets first, then each load in rounds, every target in each, so that a machine drifts for all. */
 export async function measureTable(
@@ -64,8 +64,11 @@ export async function measureTable(
   onPart: (part: string) => void,
 ): Promise<Figures> {
   const order = [targets.plain, targets.standalone, targets.processes];
-  const idleMib = await restOf(parts, size, () => order.map((target) => memoryMibOf(pidsOf(target))));
-  if (parts.has("idle")) onPart("idle");
+  if (parts.has("idle")) {
+    onPart("idle");
+    await delay(size.settleMs);
+  }
+  const idleMib = order.map((target) => memoryMibOf(pidsOf(target)));
   const idle = parts.has("idle") ? await watchIdle(order, size.watchMs) : [];
   const peaks = new Map<Target, number>();
   const rounds = new Map<Target, Partial<Record<WorkloadName, Round[]>>>(order.map((target) => [target, {}]));
@@ -97,11 +100,6 @@ export async function measureTable(
   };
 }
 
-async function restOf<T>(parts: ReadonlySet<string>, { settleMs }: TableSize, read: () => T): Promise<T> {
-  if (parts.has("idle")) await delay(settleMs);
-  return read();
-}
-
 async function measureRound(
   target: Target,
   name: WorkloadName,
@@ -109,7 +107,7 @@ async function measureRound(
   peaks: Map<Target, number>,
 ): Promise<Round> {
   const workload = workloads[name];
-  const wanted = target.isProxy ? requests * plainRequests : requests;
+  const wanted = target.isProxy ? requests * plainRequests[name] : requests;
   const pids = pidsOf(target);
   const stores = Object.values(target.stores);
   const read = () => [...pids.map((pid) => cpuMsOf([pid])), ...stores.map(treeCpuMsOf)];

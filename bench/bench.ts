@@ -17,7 +17,7 @@ import {
   startPlainProxy,
   startProcesses,
   startStandalone,
-  startUpstream,
+  withTargets,
 } from "./targets.ts";
 import { workloadNames } from "./workloads.ts";
 
@@ -53,24 +53,15 @@ const parts = new Set(allParts.filter((part) => positionals.length === 0 || posi
 /** Progress goes where it does not stand in the way of the result. */
 const note = (line: string) => console.error(line);
 
-const ended = await run();
+const launches = [startPlainProxy, startStandalone, startProcesses];
+const ended = await withTargets(launches, patient, async ([plain, standalone, processes]) => {
+  if (!plain || !standalone || !processes) throw new Error("a target is missing");
+  return run({ plain, standalone, processes });
+});
 if (ended.length > 0) process.exitCode = 1;
 
 /** Measures, prints and compares; returns what has worsened. */
-async function run(): Promise<readonly string[]> {
-  await using started = new AsyncDisposableStack();
-  const upstream = await startUpstream();
-  started.defer(async () => void (await upstream.stop()));
-  const start = async (launch: typeof startStandalone) => {
-    const target = await launch(upstream.baseUrl, patient);
-    started.defer(() => target.stop());
-    return target;
-  };
-  const targets = {
-    plain: await start(startPlainProxy),
-    standalone: await start(startStandalone),
-    processes: await start(startProcesses),
-  };
+async function run(targets: Targets): Promise<readonly string[]> {
   for (const line of targets.processes.leftOut) note(line);
   const figures = await measureTable(targets, parts, size, (part) => note(`measuring ${part} …`));
   const rows = rowsOf(figures);

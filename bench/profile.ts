@@ -9,14 +9,7 @@ import { runLoad } from "./load.ts";
 import { cpuMsOf } from "./process-usage.ts";
 import { Attribution, type Sum } from "./profile/attribution.ts";
 import { type Cost, Inspector, inspectable } from "./profile/inspector.ts";
-import {
-  patient,
-  scriptsOf,
-  startProcesses,
-  startStandalone,
-  startUpstream,
-  type Target,
-} from "./targets.ts";
+import { formLaunches, patient, scriptsOf, type Target, withTargets } from "./targets.ts";
 import { type WorkloadName, workloadNames, workloads } from "./workloads.ts";
 
 const { values, positionals } = parseArgs({
@@ -31,28 +24,17 @@ const { values, positionals } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const top = Number(values.top);
-const forms = { standalone: startStandalone, processes: startProcesses };
-const wanted = Object.entries(forms).filter(([name]) => chosen(name, Object.keys(forms)));
+const forms = Object.keys(formLaunches);
 const loads = workloadNames.filter((name) => positionals.includes(name));
 const attribution = new Attribution(fileURLToPath(new URL("..", import.meta.url)));
 
-const upstream = await startUpstream();
-try {
-  for (const [, start] of wanted) {
-    const target = await start(upstream.baseUrl, { ...patient, ...inspectable });
-    try {
-      console.log([`${target.name} (${scriptsOf(target).join(", ")})`, ...target.leftOut].join("\n"));
-      for (const name of loads.length === 0 ? (["burst"] as const) : loads) await profile(target, name);
-    } finally {
-      await target.stop();
-    }
-  }
-} finally {
-  await upstream.stop();
-}
-
-function chosen(name: string, among: readonly string[]): boolean {
-  return positionals.includes(name) || !positionals.some((word) => among.includes(word));
+for (const [form, launch] of Object.entries(formLaunches)) {
+  if (!positionals.includes(form) && positionals.some((word) => forms.includes(word))) continue;
+  await withTargets([launch], { ...patient, ...inspectable }, async ([target]) => {
+    if (target === undefined) return;
+    console.log([`${target.name} (${scriptsOf(target).join(", ")})`, ...target.leftOut].join("\n"));
+    for (const name of loads.length === 0 ? (["burst"] as const) : loads) await profile(target, name);
+  });
 }
 
 async function profile(target: Target, name: WorkloadName): Promise<void> {

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { runAtRate, runLoad, slopeOf } from "./load.ts";
 import { memoryMibOf, residentMibOf } from "./process-usage.ts";
 import { Inspector, inspectable } from "./profile/inspector.ts";
-import { patient, pidsOf, startProcesses, startStandalone, startUpstream, type Target } from "./targets.ts";
+import { formLaunches, patient, pidsOf, type Target, withTargets } from "./targets.ts";
 import { workloads } from "./workloads.ts";
 
 const { values, positionals } = parseArgs({
@@ -18,7 +18,6 @@ const { values, positionals } = parseArgs({
 });
 const seconds = Number(values.minutes) * 60;
 const warmUpSeconds = seconds / 5;
-const forms = { standalone: startStandalone, processes: startProcesses };
 const { burst, paced, image } = workloads;
 const mix = [burst, paced, burst, burst, paced, burst, image, burst, paced, burst];
 const saturation = { seconds: 20, concurrency: 32 };
@@ -32,19 +31,11 @@ const kinds = ["rss", "pss", "once", "heap"] as const;
 /** MiB, summed up over the processes; `once` counts pages of files once. */
 type Sample = Readonly<Record<(typeof kinds)[number], number>> & { readonly minute: number };
 
-const upstream = await startUpstream();
-try {
-  for (const [name, start] of Object.entries(forms)) {
-    if (positionals.length > 0 && !positionals.includes(name)) continue;
-    const target = await start(upstream.baseUrl, { ...patient, ...inspectable });
-    try {
-      await soak(target);
-    } finally {
-      await target.stop();
-    }
-  }
-} finally {
-  await upstream.stop();
+for (const [form, launch] of Object.entries(formLaunches)) {
+  if (positionals.length > 0 && !positionals.includes(form)) continue;
+  await withTargets([launch], { ...patient, ...inspectable }, async ([target]) => {
+    if (target !== undefined) await soak(target);
+  });
 }
 
 async function soak(target: Target): Promise<void> {

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { type Exchange, quantileOf, runLoad } from "./load.ts";
 import { cpuMsOf, memoryMibOf } from "./process-usage.ts";
 import { Inspector, inspectable } from "./profile/inspector.ts";
-import { pidsOf, startProcesses, startStandalone, startUpstream, type Target } from "./targets.ts";
+import { formLaunches, pidsOf, type Target, withTargets } from "./targets.ts";
 import { speechWorkload, workloads } from "./workloads.ts";
 
 const { values, positionals } = parseArgs({
@@ -32,7 +32,6 @@ const answerBytes = Number(values.pieces) * 4096;
 const streamMs = Number(values.pieces) * Number(values.interval);
 const rampMs = Number(values.ramp) * 1000;
 const deadlineMs = streamMs + 120_000;
-const forms = { standalone: startStandalone, processes: startProcesses };
 /** A wave opens as many connections as the queue of a listening socket holds. */
 const waveMs = 50;
 
@@ -44,24 +43,15 @@ interface Result {
   readonly retryAfter: string | undefined;
 }
 
-const upstream = await startUpstream();
-try {
-  for (const [name, start] of Object.entries(forms)) {
-    if (positionals.length > 0 && !positionals.includes(name)) continue;
-    const target = await start(upstream.baseUrl, {
-      MAX_INFLIGHT_REQUESTS: values.most ?? String(streams),
-      ...inspectable,
-    });
-    try {
-      console.log(`${name}: ${streams} streams of ${values.pieces} × 4 KiB, ${values.interval} ms apart`);
-      for (const line of target.leftOut) console.log(line);
-      await measure(target);
-    } finally {
-      await target.stop();
-    }
-  }
-} finally {
-  await upstream.stop();
+for (const [form, launch] of Object.entries(formLaunches)) {
+  if (positionals.length > 0 && !positionals.includes(form)) continue;
+  const raised = { MAX_INFLIGHT_REQUESTS: values.most ?? String(streams) };
+  await withTargets([launch], { ...raised, ...inspectable }, async ([target]) => {
+    if (target === undefined) return;
+    console.log(`${form}: ${streams} streams of ${values.pieces} × 4 KiB, ${values.interval} ms apart`);
+    for (const line of target.leftOut) console.log(line);
+    await measure(target);
+  });
 }
 
 async function measure(target: Target): Promise<void> {

@@ -56,6 +56,42 @@ export function scriptsOf(target: Target): readonly string[] {
   });
 }
 
+/** How a target is started, on the stand-in upstream's address; `env` is added to the environment of its processes. */
+export type Launch = (upstreamUrl: string, env?: Record<string, string>) => Promise<Target>;
+
+/** The forms in which the gateway runs. */
+export const formLaunches = {
+  standalone: startStandalone,
+  processes: startProcesses,
+} as const satisfies Record<string, Launch>;
+
+/** Starts what is told, on one stand-in upstream, for as long as `use` runs; a signal that ends this process ends them first. */
+export async function withTargets<T>(
+  launches: readonly Launch[],
+  env: Record<string, string>,
+  use: (targets: readonly Target[]) => Promise<T>,
+): Promise<T> {
+  const started = new AsyncDisposableStack();
+  const leave = (signal: NodeJS.Signals) => {
+    void started.disposeAsync().finally(() => process.kill(process.pid, signal));
+  };
+  process.once("SIGINT", leave).once("SIGTERM", leave);
+  try {
+    const upstream = await startUpstream();
+    started.defer(async () => void (await upstream.stop()));
+    const targets: Target[] = [];
+    for (const launch of launches) {
+      const target = await launch(upstream.baseUrl, env);
+      started.defer(() => target.stop());
+      targets.push(target);
+    }
+    return await use(targets);
+  } finally {
+    process.off("SIGINT", leave).off("SIGTERM", leave);
+    await started.disposeAsync();
+  }
+}
+
 /** The stand-in upstream. */
 export async function startUpstream() {
   const child = startChild("test/upstreams/openai/openai-main.ts");

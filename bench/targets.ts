@@ -10,7 +10,10 @@ import { removeDataDirectory, temporaryDirectory } from "../test/support/postgre
 import { type Child, startChild } from "../test/support/processes/child.ts";
 import { startProcessStack } from "../test/support/processes/process-stack.ts";
 import { redisIsInstalled, startRedis } from "../test/support/processes/redis-server.ts";
+import { hasFreshBundle } from "./fresh-bundle.ts";
 import { descendantsOf, programOf } from "./process-usage.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** More than any benchmark pays for. */
 const creditUsd = "1000000";
@@ -49,7 +52,6 @@ export function pidsOf({ processes }: Target): readonly number[] {
 
 /** The scripts that a target's processes run, by their paths from the root: the sources, or what a build made of them. */
 export function scriptsOf(target: Target): readonly string[] {
-  const root = fileURLToPath(new URL("..", import.meta.url));
   return pidsOf(target).map((pid) => {
     const [, ...words] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
     return words.find((word) => word.startsWith(root))?.slice(root.length) ?? "?";
@@ -71,6 +73,8 @@ export async function withTargets<T>(
   env: Record<string, string>,
   use: (targets: readonly Target[]) => Promise<T>,
 ): Promise<T> {
+  // The launchers take it then.
+  if (hasFreshBundle(root)) process.env.USE_BUNDLE ??= "1";
   const started = new AsyncDisposableStack();
   const leave = (signal: NodeJS.Signals) => {
     void started.disposeAsync().finally(() => process.kill(process.pid, signal));

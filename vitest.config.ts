@@ -32,7 +32,11 @@ export default defineConfig({
         test: {
           name: "system",
           ...systemTests,
-          globalSetup: ["test/support/postgres/postgres-setup.ts", "test/support/kafka/kafka-setup.ts"],
+          globalSetup: [
+            "test/support/postgres/postgres-setup.ts",
+            "test/support/kafka/kafka-setup.ts",
+            "test/console/console-setup.ts",
+          ],
         },
       },
       { extends: true, test: { name: "benchmark", ...benchmarkTests } },

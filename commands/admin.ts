@@ -23,6 +23,9 @@ service and, where a provider does not speak, the image service. They take --ope
 login name unless given. The account may be left out where there is one. Environment: ACCOUNT_URL, DESTINATION_URL,
 SPEECH_URL, IMAGE_URL (http://localhost:8081), ADMIN_KEY_FILE (DATA_DIR/keys/admin.jwk).
 
+console-link create prints an address that signs a browser in to the console: once, within ten minutes, with keys that
+expire in 24 hours. --url says where the gateway is; PUBLIC_URL or http://localhost:PORT unless given.
+
 provider test makes one live call with the operator's key, the cheapest that the provider has, and says what comes of it.
 It charges no account and leaves no usage record; its vendor bills it. --key tries another of several keys than the first.
 

@@ -15,6 +15,9 @@ import { activitySeriesRoute } from "./activity/series-route.ts";
 import { byokRoutes } from "./byok/route.ts";
 import type { GatewayClients } from "./clients.ts";
 import type { GatewaySettings } from "./config.ts";
+import type { ConsoleFile } from "./console/assets.ts";
+import { consoleRoutes } from "./console/route.ts";
+import { consoleSessionRoute } from "./console/session-route.ts";
 import { ledgerRoute } from "./credits/ledger.ts";
 import { creditsRoute } from "./credits/route.ts";
 import { destinationRoutes } from "./destinations/route.ts";
@@ -53,6 +56,8 @@ export interface GatewayDependencies extends GatewayClients {
   /** Counts who comes without a good key; nobody unless given. */
   strangers?: Strangers | undefined;
   settings: GatewaySettings;
+  /** The page at `/`; none unless given. */
+  consoleFiles?: readonly ConsoleFile[] | undefined;
   log: Log;
   clock: Clock;
   metrics?: Metrics | undefined;
@@ -72,7 +77,7 @@ export interface Gateway {
 }
 
 /** The longest bodies, bytes: all fields at their longest, with what is not ASCII escaped. Images: as configured. */
-const maxBodyBytes = { speech: 1536 << 10, keys: 32 << 10, providerKeys: 64 << 10, destinations: 256 << 10 };
+const maxBodyBytes = { speech: 1536 << 10, keys: 32 << 10, providerKeys: 64 << 10, destinations: 256 << 10, consoleSession: 4 << 10 };
 
 /** Makes the gateway; nothing is opened yet. */
 export function createGateway(dependencies: GatewayDependencies): Gateway {
@@ -130,8 +135,9 @@ function createRouter(
   };
 }
 
-function routesOf(dependencies: GatewayDependencies): readonly Route[] {
-  const { speech, image, usage, settings, clock } = dependencies;
+/** The routes below `/api/v1`, but for the one of their document. */
+export function apiRoutes(dependencies: GatewayDependencies): readonly Route[] {
+  const { speech, image, usage, settings } = dependencies;
   const { bodyTimeoutMs: timeoutMs } = settings;
   const budget = new ByteBudget({
     maxBytes: settings.maxInflightBodyBytes,
@@ -142,7 +148,7 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     const maxBytes = Math.min(settings.maxBodyBytes, mostBytes);
     return { ...dependencies, ...settings, bodyLimits: { maxBytes, timeoutMs, budget } };
   };
-  const routes = [
+  return [
     audioSpeechRoute(withBodies(maxBodyBytes.speech)),
     imagesRoute(withBodies(settings.maxBodyBytes)),
     ...imageGenerationsRoutes(withBodies(settings.maxBodyBytes)),
@@ -157,8 +163,15 @@ function routesOf(dependencies: GatewayDependencies): readonly Route[] {
     ledgerRoute(dependencies),
     ...byokRoutes(withBodies(maxBodyBytes.providerKeys)),
     ...destinationRoutes(withBodies(maxBodyBytes.destinations)),
+    ...(settings.hasConsole ? [consoleSessionRoute(withBodies(maxBodyBytes.consoleSession))] : []),
   ];
+}
+
+function routesOf(dependencies: GatewayDependencies): readonly Route[] {
+  const { speech, image, settings, clock } = dependencies;
+  const routes = apiRoutes(dependencies);
   return [
+    ...consoleRoutes(dependencies.consoleFiles ?? []),
     ...docsRoutes(),
     ...routes,
     openApiRoute(routes, settings, createExampleModels({ speech, image, clock })),

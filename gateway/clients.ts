@@ -40,6 +40,7 @@ export interface GatewayClients {
   credits: Client<typeof CreditService>;
   providerKeys: Client<typeof ProviderKeyService>;
   destinations: Client<typeof DestinationService>;
+  consoleLinks: Pick<Client<typeof AccountInternalService>, "redeemConsoleLink">;
   authenticate: Authenticate;
 }
 
@@ -104,6 +105,7 @@ function createClients(
   const transport = (audience: GatewayService) =>
     transportOf(audience, [createTokenInterceptor({ signer, audience }), forwardAdmissionId]);
   const account = transport("account");
+  const internal = createRpcClient(AccountInternalService, account);
   return {
     speech: createRpcClient(SpeechService, transport("speech")),
     image: createRpcClient(ImageService, transport("image")),
@@ -112,8 +114,7 @@ function createClients(
     credits: createRpcClient(CreditService, account),
     providerKeys: createRpcClient(ProviderKeyService, account),
     destinations: createRpcClient(DestinationService, transport("destination")),
-    authenticate: createKeyAuthenticator({
-      lookUp: lookUpOverRpc(createRpcClient(AccountInternalService, account)),
-    }),
+    consoleLinks: internal,
+    authenticate: createKeyAuthenticator({ lookUp: lookUpOverRpc(internal) }),
   };
 }

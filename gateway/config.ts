@@ -13,6 +13,7 @@ import {
   processSpec,
   readConfig,
   textVar,
+  wordVar,
 } from "../lib/runtime/config.ts";
 import { callerSpec, drainTimeoutVar } from "../lib/service/service-spec.ts";
 import { metricsSpec } from "../lib/telemetry/metrics-listener.ts";
@@ -30,6 +31,7 @@ export const listenerSpec = {
   PUBLIC_URL: httpUrlVar({ default: undefined }),
   CREDITS_URL: httpUrlVar({ default: undefined }),
   CORS_ORIGINS: listVar({ default: [] }),
+  CONSOLE: wordVar(["on", "off"])({ default: "on" }),
   MAX_BODY_MIB: intVar(1, 1024)({ default: 32 }),
   MAX_INFLIGHT_BODY_MIB: intVar(1, 65_536)({ default: 256 }),
   BODY_TIMEOUT_MS: millisecondsVar({ default: 30_000 }),
@@ -64,6 +66,8 @@ export interface GatewaySettings {
   creditsUrl: string;
   /** Origins whose pages may call; none when empty. */
   corsOrigins: readonly string[];
+  /** Whether the console, a web page, is served. */
+  hasConsole: boolean;
   /** Longest request body, bytes. */
   maxBodyBytes: number;
   /** Most that the bodies of all requests may hold at one time, bytes. */
@@ -87,6 +91,7 @@ export function gatewaySettings(config: ListenerConfig): GatewaySettings {
   return {
     creditsUrl: config.CREDITS_URL ?? `${publicUrl(config)}/credits`,
     corsOrigins: config.CORS_ORIGINS,
+    hasConsole: config.CONSOLE === "on",
     maxBodyBytes: config.MAX_BODY_MIB * bytesPerMib,
     // Half of the least is for all bodies but the one that the other half makes sure of (byte-budget.ts).
     maxInflightBodyBytes: Math.max(config.MAX_INFLIGHT_BODY_MIB, 2 * config.MAX_BODY_MIB) * bytesPerMib,

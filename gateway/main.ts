@@ -10,6 +10,7 @@ import { listenForMetrics } from "../lib/telemetry/metrics-listener.ts";
 import { createGateway } from "./app.ts";
 import { createGatewayClients } from "./clients.ts";
 import { gatewaySettings, readGatewayConfig } from "./config.ts";
+import { readConsoleOf } from "./console/assets.ts";
 import { limitRequests } from "./http/rate-limit.ts";
 
 await runHosted({
@@ -34,6 +35,7 @@ await runHosted({
       ...createGatewayClients(urls, signer, settings),
       admissions: [limitRequests(limiter, shedder)],
       settings,
+      consoleFiles: await readConsoleOf(config),
       clock: systemClock,
     });
     const running = await gateway.listen({ host: config.HOST, port: config.PORT, tls });

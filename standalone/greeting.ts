@@ -6,14 +6,19 @@ interface Greeting {
   readonly rpcPort: number;
   /** Those keys of the first account that nobody gave; undefined on every start but the first. */
   readonly keys: BootstrapKeys | undefined;
+  /** Whether a browser finds the console there. */
+  readonly hasConsole?: boolean;
+  /** Signs a browser in to the console, once. */
+  readonly code?: string | undefined;
 }
 
 const heard =
   '{"model":"local/flite","input":"Hello. The first words of this are on their way to you, while the rest of it is still being made."}';
 
 /** A text for people: addresses, and on the first start the keys that were made and lines to paste. */
-export function greeting({ url, rpcPort, keys }: Greeting): string {
-  const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n${links(url)}\n`;
+export function greeting({ url, rpcPort, keys, hasConsole = false, code }: Greeting): string {
+  const page = hasConsole ? `${consoleLines(url, code)}\n` : "";
+  const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n${page}${links(url)}\n`;
   if (keys === undefined) {
     return `${addresses}Keys were shown on the first start; for a new one: npm run admin -- key create\n\n`;
   }
@@ -28,6 +33,12 @@ Hear it:
 Play hello.mp3 with any player, or put "| mpg123 -" in place of "-o hello.mp3" to hear it while it is being made.
 
 `;
+}
+
+/** Where the console is, and the link that signs in. The code stands behind `#`, which browsers send to nobody. */
+function consoleLines(url: string, code: string | undefined): string {
+  if (code === undefined) return `The console: ${url}/`;
+  return `The console, signed in (once, within 10 minutes): ${url}/#/link/${code}`;
 }
 
 /** Where to look with a browser. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createGateway } from "../gateway/app.ts";
 import { gatewaySettings, publicUrl } from "../gateway/config.ts";
+import { readConsoleOf } from "../gateway/console/assets.ts";
 import { limitRequests } from "../gateway/http/rate-limit.ts";
 import { ensureKeyFiles } from "../lib/identity/key-files.ts";
 import { probePorts } from "../lib/rpc/port/open-port.ts";
@@ -60,11 +61,13 @@ async function start(host: Host, config: StandaloneConfig, signal: AbortSignal):
     log,
   });
   host.onStop(() => rpc.drain(drain()));
+  const consoleFiles = await readConsoleOf(config);
   const gateway = createGateway({
     ...host,
     ...local.clients,
     admissions: [limitRequests(local.limiter, local.shedder)],
     settings: gatewaySettings(config),
+    consoleFiles,
     clock: systemClock,
   });
   const rest = await gateway.listen({ host: config.HOST, port: config.PORT, tls });
@@ -73,8 +76,15 @@ async function start(host: Host, config: StandaloneConfig, signal: AbortSignal):
   logListening(log, "rpc", config.HOST, rpc.port);
   logListening(log, "rest", config.HOST, rest.port);
   const url = publicUrl({ ...config, PORT: rest.port });
-  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys }));
+  const code = consoleFiles && isForThisMachine(config) ? await local.makeConsoleCode() : undefined;
+  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys, hasConsole: consoleFiles !== undefined, code }));
   host.onStop(async () => sayWhatIsAwaited(log, local.shedder.running, config.DRAIN_TIMEOUT_MS));
+}
+
+/** Whether only this machine reaches the listener: whoever sees the terminal may then have keys by a link. */
+function isForThisMachine({ HOST, PUBLIC_URL }: StandaloneConfig): boolean {
+  const isLoopback = HOST === "localhost" || HOST === "::1" || /^127(\.\d{1,3}){3}$/.test(HOST);
+  return isLoopback && PUBLIC_URL === undefined;
 }
 
 /** To whoever has pressed Ctrl-C. */

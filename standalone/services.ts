@@ -44,6 +44,8 @@ export interface LocalServices extends ProcessLimits {
   readonly running: RunningGenerations;
   /** Makes the first account where there is none. Its keys are never shown again, so all else must have worked. */
   makeFirstAccount(): Promise<BootstrapKeys | undefined>;
+  /** A code by which the console signs in to the only account; undefined where there are several. */
+  makeConsoleCode(): Promise<string | undefined>;
 }
 
 /** Brings the schemas up to date, makes the services over them and starts what works in the background. */
@@ -88,6 +90,7 @@ export async function openLocalServices(
       founded.resolve();
       return made && unknownKeys(made, firstAccount);
     },
+    makeConsoleCode: () => account.makeConsoleCode("start"),
   };
 }
 

@@ -1,5 +1,6 @@
 import { type Account, AccountKind, type Member } from "../../gen/media/account/v1/account_pb.ts";
 import { keyKinds, keyScopes } from "../../lib/limits/key-limits.ts";
+import { httpUrlVar, portVar, readConfig } from "../../lib/runtime/config.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 import {
   type AdminAction,
@@ -79,6 +80,11 @@ export const adminActions: Readonly<Record<string, AdminAction>> = {
       "[--account <id>] [--kind inference|management] [--scopes speech,images] [--name <name>] [--member <id>]",
     run: createKey,
   },
+  "console-link create": {
+    options: ["account", "url"],
+    usage: "[--account <id>] [--url <address of the gateway>]",
+    run: createConsoleLink,
+  },
   ...creditActions,
   "audit list": {
     options: ["account", "limit"],
@@ -86,6 +92,26 @@ export const adminActions: Readonly<Record<string, AdminAction>> = {
     run: listAudit,
   },
 };
+
+/** Where the gateway is for whoever opens the link. */
+const gatewaySpec = {
+  PUBLIC_URL: httpUrlVar({ default: undefined }),
+  PORT: portVar({ default: 8080 }),
+} as const;
+
+async function createConsoleLink(
+  client: AdminClient["rpc"],
+  { account, url }: AdminOptions,
+): Promise<AdminOutput> {
+  const { PUBLIC_URL, PORT } = readConfig(gatewaySpec);
+  const base = (url ?? PUBLIC_URL ?? `http://localhost:${PORT}`).replace(/\/+$/, "");
+  const accountId = await accountOf(client, account);
+  const { code, expiresAt } = await client.createConsoleLink({ accountId });
+  return {
+    result: [`${base}/#/link/${code}`],
+    notes: [`signs a browser in to account ${accountId}, once, until ${when(expiresAt)}`],
+  };
+}
 
 const accountKinds = { personal: AccountKind.PERSONAL, organization: AccountKind.ORGANIZATION };
 

@@ -115,7 +115,7 @@ export function createOpenApiDocument(
 
 /** Operations of tables of their own may answer all that stands there. */
 function errorsOf({ operation, access }: Route, document: RouteDocument): readonly number[] {
-  if (access === "open") return [];
+  if (operation === "unrouted") return [];
   if (operation !== "management") return allowedStatuses(operation);
   const { parameters = [], body, errors = [] } = document;
   const reads = (place: ParameterDocument["in"]) => parameters.some((parameter) => parameter.in === place);

@@ -28,11 +28,11 @@ export async function sendJson(
   await sendText(exchange, status, JSON.stringify(body), { "content-type": "application/json", ...headers });
 }
 
-/** Sends an answer of text, unless one has begun or the client is gone. */
+/** Sends an answer of text or of bytes, unless one has begun or the client is gone. */
 export async function sendText(
   exchange: Exchange,
   status: number,
-  text: string,
+  text: string | Buffer,
   headers: AnswerHeaders,
 ): Promise<void> {
   // A body that came along with its headers has arrived after this turn.

@@ -34,6 +34,7 @@ const operationRules = {
     hidesExistence: true,
   },
   management: { allowed: managementStatuses, instead: { 413: 400 } },
+  consoleSession: { allowed: [400, 404, 409, 429, 500], instead: { 413: 400 }, hidesExistence: true },
   /** What is no operation of the API: unknown routes, requests that are no HTTP, pages at the root. */
   unrouted: { allowed: [400, 404, 500], instead: { 413: 400 } },
 } as const satisfies Record<string, OperationRule>;

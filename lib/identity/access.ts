@@ -91,6 +91,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     settle: processes("speech", "image"),
     release: processes("speech", "image"),
     resolveProviderKey: processes("speech", "image"),
+    redeemConsoleLink: processes("gateway"),
     recordProviderTest: processes("speech", "image"),
   }),
   forOperators(AccountAdminService),

@@ -1,3 +1,4 @@
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type Principal,
@@ -9,6 +10,7 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { writeAudit } from "./accounts/audit.ts";
+import { redeemConsoleLink } from "./accounts/console-links.ts";
 import { FieldIssues } from "./field-issues.ts";
 import { checkKeyHash } from "./keys/key-requests.ts";
 import {
@@ -70,6 +72,10 @@ export function createInternalHandlers(
     async release(request) {
       await releaseHolds(database, fromProtoReleaseRequest(request));
       return {};
+    },
+    async redeemConsoleLink({ code }) {
+      const { expiresAt, ...keys } = await redeemConsoleLink(database, code);
+      return { ...keys, expiresAt: timestampFromDate(expiresAt) };
     },
     async recordProviderTest({ operator, providerSlug, note }) {
       const issues = new FieldIssues();

@@ -4,6 +4,7 @@ import { credits } from "./migrations/0002-credits.ts";
 import { providerKeys } from "./migrations/0003-provider-keys.ts";
 import { keyRotation } from "./migrations/0004-key-rotation.ts";
 import { keyUse } from "./migrations/0005-key-use.ts";
+import { consoleLinks } from "./migrations/0006-console-links.ts";
 
 /** The schema of the account service and the steps that make it. */
 export const accountMigrations: SchemaMigrations = {
@@ -14,5 +15,6 @@ export const accountMigrations: SchemaMigrations = {
     "0003-provider-keys": providerKeys,
     "0004-key-rotation": keyRotation,
     "0005-key-use": keyUse,
+    "0006-console-links": consoleLinks,
   },
 };

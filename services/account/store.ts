@@ -67,6 +67,16 @@ interface ApiKeyTable {
   replaced_by: ColumnType<string | null, never, string>;
   /** To about a minute. */
   last_used_at: ColumnType<Date | null, never, never>;
+  /** Whether it was made for a page of the console, which shows it nowhere. */
+  is_for_console: Generated<boolean>;
+}
+
+/** Codes that serve once; those that have not yet. */
+interface ConsoleLinkTable {
+  /** SHA-256 of the code in hex. */
+  hash: string;
+  account_id: string;
+  expires_at: Date;
 }
 
 interface AuditTable {
@@ -150,6 +160,7 @@ export interface AccountTables {
   member: MemberTable;
   api_key: ApiKeyTable;
   audit: AuditTable;
+  console_link: ConsoleLinkTable;
   key_line: KeyLineTable;
   key_line_day: KeyLineDayTable;
   hold: HoldTable;

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import {
   type LedgerEntry,
   LedgerEntrySchema,
@@ -14,20 +15,22 @@ import { ProviderKeyService } from "../../gen/media/account/v1/provider_key_serv
 import { serverInterceptor } from "../../lib/rpc/interceptors.ts";
 import { silentLog } from "../../lib/runtime/log.ts";
 
-/** Handlers that play what the account service offers to people's programs. */
+/** Handlers that play what the account service offers to the gateway. */
 export interface AccountHandlers {
   readonly keys?: Partial<ServiceImpl<typeof KeyService>>;
   readonly credits?: Partial<ServiceImpl<typeof CreditService>>;
   readonly providerKeys?: Partial<ServiceImpl<typeof ProviderKeyService>>;
+  readonly internal?: Partial<ServiceImpl<typeof AccountInternalService>>;
 }
 
-/** Registers the account service's RPCs for people's programs with the given handlers. */
-export function accountRoutes({ keys = {}, credits = {}, providerKeys = {} }: AccountHandlers = {}) {
+/** Registers the account service's RPCs that the gateway calls with the given handlers. */
+export function accountRoutes({ keys = {}, credits = {}, providerKeys = {}, internal = {} }: AccountHandlers = {}) {
   return (router: ConnectRouter) => {
     const options = { interceptors: [serverInterceptor(silentLog)] };
     router.service(KeyService, keys, options);
     router.service(CreditService, credits, options);
     router.service(ProviderKeyService, providerKeys, options);
+    router.service(AccountInternalService, internal, options);
   };
 }
 

@@ -6,7 +6,7 @@ export interface TestProjectFiles {
   readonly exclude: string[];
 }
 
-const systemFolders = "test/{attack,broker,crash,processes,system}";
+const systemFolders = "test/{attack,broker,console,crash,processes,system}";
 const benchmarkFolder = "test/benchmark";
 const everyTest = "**/*.test.ts";
 const packages = "**/node_modules/**";

@@ -28,7 +28,9 @@ import {
 } from "../provider-keys/provider-key-rpc.ts";
 import { createKeyHandlers } from "../rpc.ts";
 import type { AccountDatabase } from "../store.ts";
+import { listAccounts } from "./accounts.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
+import { createConsoleLink } from "./console-links.ts";
 import { Founding } from "./founding.ts";
 
 /** How long the account service waits before it acts, how long it remembers, and what keys may be given. */
@@ -98,6 +100,8 @@ export function createAccountService(options: AccountServiceOptions) {
     lookUpKey,
     authenticateKey,
     moneyTotals,
+    /** A code by which the console signs in to the only account; undefined where there are several or none. */
+    makeConsoleCode: (operator: string) => codeForOnlyAccount(database, operator),
     get consumer() {
       return background?.consumer;
     },
@@ -106,6 +110,12 @@ export function createAccountService(options: AccountServiceOptions) {
     },
     stop: async () => background?.stop(),
   } satisfies Service & Record<string, unknown>;
+}
+
+async function codeForOnlyAccount(database: AccountDatabase, operator: string): Promise<string | undefined> {
+  const [only, second] = await listAccounts(database, undefined, 2);
+  if (only === undefined || second !== undefined) return undefined;
+  return (await createConsoleLink(database, only.id, operator)).code;
 }
 
 async function problemsOf(database: AccountDatabase, founding: Founding): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import { CreateKeyRequestSchema } from "../../../gen/media/account/v1/key_pb.ts";
@@ -22,6 +23,7 @@ import type { AccountDatabase } from "../store.ts";
 import { addMember, createAccount, getAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
 import { checkUuids, readPageSize } from "./admin-requests.ts";
 import { listAudit, writeAudit } from "./audit.ts";
+import { createConsoleLink } from "./console-links.ts";
 
 /** As many accounts with the longest names as fit an answer of 1 MiB; longer pages are cut there. */
 const maxAccountsSent = 800;
@@ -61,6 +63,11 @@ export function createAdminHandlers({
         return created;
       });
       return { secret, key: toProtoKey(row, noSpending) };
+    },
+    async createConsoleLink({ accountId }, context) {
+      checkUuids({ account_id: accountId });
+      const { code, expiresAt } = await createConsoleLink(database, accountId, operatorOf(context));
+      return { code, expiresAt: timestampFromDate(expiresAt) };
     },
     async listAuditEntries({ accountId, beforeId, pageSize }) {
       const limit = Math.min(readPageSize(pageSize), maxEntriesSent);

@@ -8,6 +8,8 @@ interface AuditNote {
     | "member.add"
     | "member.remove"
     | "key.create"
+    | "console_link.create"
+    | "console_link.redeem"
     | "credit.grant"
     | "provider_keys.reseal"
     | "provider.test";

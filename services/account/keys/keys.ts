@@ -25,7 +25,8 @@ export const isExpired = sql<boolean>`coalesce(api_key.expires_at <= now(), fals
 type Limits = "limit_nano_usd" | "limit_reset" | "include_byok_in_limit" | "rate_limit_per_minute";
 
 /** What a new key is to be. */
-export type NewKey = Pick<ApiKeyRow, "name" | "kind" | "scopes" | "expires_at" | "member_id" | Limits>;
+export type NewKey = Pick<ApiKeyRow, "name" | "kind" | "scopes" | "expires_at" | "member_id" | Limits> &
+  Partial<Pick<ApiKeyRow, "is_for_console">>;
 
 /** What of a key is to change: undefined stays as it is, null is taken away. */
 export type KeyChange = {

@@ -6,6 +6,7 @@ import type { GatewayClients } from "../../../gateway/clients.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../../gateway/config.ts";
 import { imageRequestParts } from "../../../gateway/images/request-parts.ts";
 import { PrincipalSchema } from "../../../gen/media/account/v1/account_internal_pb.ts";
+import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
 import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
 import { KeyKind, KeyScope } from "../../../gen/media/account/v1/key_pb.ts";
 import { KeyService } from "../../../gen/media/account/v1/key_service_pb.ts";
@@ -53,6 +54,7 @@ export interface GatewayServerOptions {
   authenticate?: GatewayDependencies["authenticate"];
   admissions?: GatewayDependencies["admissions"];
   strangers?: GatewayDependencies["strangers"];
+  consoleFiles?: GatewayDependencies["consoleFiles"];
   tls?: { cert: Buffer; key: Buffer };
 }
 
@@ -87,6 +89,7 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
     ...options.clients,
     admissions: options.admissions ?? [],
     strangers: options.strangers,
+    consoleFiles: options.consoleFiles,
     settings: { ...settings, ...options.settings },
     log: createLog({ name: "gateway", level: "info", destination }),
     clock: systemClock,
@@ -120,6 +123,7 @@ function playedClients(options: GatewayServerOptions): GatewayClients {
     credits: createRpcClient(CreditService, account),
     providerKeys: createRpcClient(ProviderKeyService, account),
     destinations: createRpcClient(DestinationService, destination),
+    consoleLinks: createRpcClient(AccountInternalService, account),
     authenticate: options.authenticate ?? authenticateTestKey,
   };
 }

@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { AuthenticateRequestSchema, AuthenticateResponseSchema, RecordProviderTestRequestSchema, RecordProviderTestResponseSchema, ReleaseRequestSchema, ReleaseResponseSchema, ReserveRequestSchema, ReserveResponseSchema, ResolveProviderKeyRequestSchema, ResolveProviderKeyResponseSchema, SettleRequestSchema, SettleResponseSchema } from "./account_internal_pb.ts";
+import type { AuthenticateRequestSchema, AuthenticateResponseSchema, RecordProviderTestRequestSchema, RecordProviderTestResponseSchema, RedeemConsoleLinkRequestSchema, RedeemConsoleLinkResponseSchema, ReleaseRequestSchema, ReleaseResponseSchema, ReserveRequestSchema, ReserveResponseSchema, ResolveProviderKeyRequestSchema, ResolveProviderKeyResponseSchema, SettleRequestSchema, SettleResponseSchema } from "./account_internal_pb.ts";
 import { file_media_account_v1_account_internal } from "./account_internal_pb.ts";
 
 /**
  * Describes the file media/account/v1/account_internal_service.proto.
  */
 export const file_media_account_v1_account_internal_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci9tZWRpYS9hY2NvdW50L3YxL2FjY291bnRfaW50ZXJuYWxfc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTLhBAoWQWNjb3VudEludGVybmFsU2VydmljZRJiCgxBdXRoZW50aWNhdGUSJS5tZWRpYS5hY2NvdW50LnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaJi5tZWRpYS5hY2NvdW50LnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlIgOQAgISUwoHUmVzZXJ2ZRIgLm1lZGlhLmFjY291bnQudjEuUmVzZXJ2ZVJlcXVlc3QaIS5tZWRpYS5hY2NvdW50LnYxLlJlc2VydmVSZXNwb25zZSIDkAICElAKBlNldHRsZRIfLm1lZGlhLmFjY291bnQudjEuU2V0dGxlUmVxdWVzdBogLm1lZGlhLmFjY291bnQudjEuU2V0dGxlUmVzcG9uc2UiA5ACAhJTCgdSZWxlYXNlEiAubWVkaWEuYWNjb3VudC52MS5SZWxlYXNlUmVxdWVzdBohLm1lZGlhLmFjY291bnQudjEuUmVsZWFzZVJlc3BvbnNlIgOQAgISdAoSUmVzb2x2ZVByb3ZpZGVyS2V5EisubWVkaWEuYWNjb3VudC52MS5SZXNvbHZlUHJvdmlkZXJLZXlSZXF1ZXN0GiwubWVkaWEuYWNjb3VudC52MS5SZXNvbHZlUHJvdmlkZXJLZXlSZXNwb25zZSIDkAIBEnEKElJlY29yZFByb3ZpZGVyVGVzdBIrLm1lZGlhLmFjY291bnQudjEuUmVjb3JkUHJvdmlkZXJUZXN0UmVxdWVzdBosLm1lZGlhLmFjY291bnQudjEuUmVjb3JkUHJvdmlkZXJUZXN0UmVzcG9uc2UiAGIGcHJvdG8z", [file_media_account_v1_account_internal]);
+  fileDesc("Ci9tZWRpYS9hY2NvdW50L3YxL2FjY291bnRfaW50ZXJuYWxfc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTLRBQoWQWNjb3VudEludGVybmFsU2VydmljZRJiCgxBdXRoZW50aWNhdGUSJS5tZWRpYS5hY2NvdW50LnYxLkF1dGhlbnRpY2F0ZVJlcXVlc3QaJi5tZWRpYS5hY2NvdW50LnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlIgOQAgISUwoHUmVzZXJ2ZRIgLm1lZGlhLmFjY291bnQudjEuUmVzZXJ2ZVJlcXVlc3QaIS5tZWRpYS5hY2NvdW50LnYxLlJlc2VydmVSZXNwb25zZSIDkAICElAKBlNldHRsZRIfLm1lZGlhLmFjY291bnQudjEuU2V0dGxlUmVxdWVzdBogLm1lZGlhLmFjY291bnQudjEuU2V0dGxlUmVzcG9uc2UiA5ACAhJTCgdSZWxlYXNlEiAubWVkaWEuYWNjb3VudC52MS5SZWxlYXNlUmVxdWVzdBohLm1lZGlhLmFjY291bnQudjEuUmVsZWFzZVJlc3BvbnNlIgOQAgISdAoSUmVzb2x2ZVByb3ZpZGVyS2V5EisubWVkaWEuYWNjb3VudC52MS5SZXNvbHZlUHJvdmlkZXJLZXlSZXF1ZXN0GiwubWVkaWEuYWNjb3VudC52MS5SZXNvbHZlUHJvdmlkZXJLZXlSZXNwb25zZSIDkAIBEm4KEVJlZGVlbUNvbnNvbGVMaW5rEioubWVkaWEuYWNjb3VudC52MS5SZWRlZW1Db25zb2xlTGlua1JlcXVlc3QaKy5tZWRpYS5hY2NvdW50LnYxLlJlZGVlbUNvbnNvbGVMaW5rUmVzcG9uc2UiABJxChJSZWNvcmRQcm92aWRlclRlc3QSKy5tZWRpYS5hY2NvdW50LnYxLlJlY29yZFByb3ZpZGVyVGVzdFJlcXVlc3QaLC5tZWRpYS5hY2NvdW50LnYxLlJlY29yZFByb3ZpZGVyVGVzdFJlc3BvbnNlIgBiBnByb3RvMw", [file_media_account_v1_account_internal]);
 
 /**
  * Account for the processes of this system. Callers bring a service token; the access table names which process may
@@ -69,6 +69,17 @@ export const AccountInternalService: GenService<{
     methodKind: "unary";
     input: typeof ResolveProviderKeyRequestSchema;
     output: typeof ResolveProviderKeyResponseSchema;
+  },
+  /**
+   * Exchanges a code that an operator made for keys of the console, once. Errors: not_found (unknown, used or too old),
+   * resource_exhausted (the account has as many keys as it may).
+   *
+   * @generated from rpc media.account.v1.AccountInternalService.RedeemConsoleLink
+   */
+  redeemConsoleLink: {
+    methodKind: "unary";
+    input: typeof RedeemConsoleLinkRequestSchema;
+    output: typeof RedeemConsoleLinkResponseSchema;
   },
   /**
    * Writes into the audit that an operator has a provider tried. Errors: invalid_argument.

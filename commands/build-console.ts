@@ -27,7 +27,8 @@ export function buildConsole({ whenStale = false } = {}): void {
 function hashOfInputs(): string {
   const hash = createHash("sha256");
   for (const input of inputs) {
-    for (const path of filesBelow(join(root, input))) hash.update(relative(root, path)).update("\0").update(readFileSync(path));
+    for (const path of filesBelow(join(root, input)))
+      hash.update(relative(root, path)).update("\0").update(readFileSync(path));
   }
   return hash.digest("hex");
 }
@@ -49,7 +50,11 @@ function vite(): string {
 /** Whether the packages that the build needs are installed; in an image without development packages they are not. */
 function canBuild(): boolean {
   try {
-    return existsSync(root) && vite() !== "" && createRequire(join(root, "package.json")).resolve("react-aria-components") !== "";
+    return (
+      existsSync(root) &&
+      vite() !== "" &&
+      createRequire(join(root, "package.json")).resolve("react-aria-components") !== ""
+    );
   } catch {
     return false;
   }

@@ -77,7 +77,13 @@ export interface Gateway {
 }
 
 /** The longest bodies, bytes: all fields at their longest, with what is not ASCII escaped. Images: as configured. */
-const maxBodyBytes = { speech: 1536 << 10, keys: 32 << 10, providerKeys: 64 << 10, destinations: 256 << 10, consoleSession: 4 << 10 };
+const maxBodyBytes = {
+  speech: 1536 << 10,
+  keys: 32 << 10,
+  providerKeys: 64 << 10,
+  destinations: 256 << 10,
+  consoleSession: 4 << 10,
+};
 
 /** Makes the gateway; nothing is opened yet. */
 export function createGateway(dependencies: GatewayDependencies): Gateway {

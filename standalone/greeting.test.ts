@@ -45,3 +45,10 @@ test("the line to paste is a request that this product can serve without any key
   expect([needsKey, typeof endpoint?.speech.defaultVoice]).toEqual([false, "string"]);
   expect(body.input.length).toBeGreaterThan(0);
 });
+
+test("the link that signs in is shown where there is a code, and the console's address where there is none", () => {
+  const shown = greeting({ ...address, keys, hasConsole: true, code: "c0de" });
+  expect(shown).toContain(" https://media.test/#/link/c0de\n");
+  expect(greeting({ ...address, keys, hasConsole: true })).toContain("The console: https://media.test/\n");
+  expect(greeting({ ...address, keys })).not.toContain("console");
+});

@@ -75,9 +75,11 @@ async function start(host: Host, config: StandaloneConfig, signal: AbortSignal):
   const keys = await local.makeFirstAccount();
   logListening(log, "rpc", config.HOST, rpc.port);
   logListening(log, "rest", config.HOST, rest.port);
-  const url = publicUrl({ ...config, PORT: rest.port });
-  const code = consoleFiles && isForThisMachine(config) ? await local.makeConsoleCode() : undefined;
-  process.stdout.write(greeting({ url, rpcPort: rpc.port, keys, hasConsole: consoleFiles !== undefined, code }));
+  const hasConsole = consoleFiles !== undefined;
+  const code = hasConsole && isForThisMachine(config) ? await local.makeConsoleCode() : undefined;
+  process.stdout.write(
+    greeting({ url: publicUrl({ ...config, PORT: rest.port }), rpcPort: rpc.port, keys, hasConsole, code }),
+  );
   host.onStop(async () => sayWhatIsAwaited(log, local.shedder.running, config.DRAIN_TIMEOUT_MS));
 }
 

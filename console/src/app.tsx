@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { useState } from "react";
 import { ApiFailure } from "./api/api-failure.ts";
 import { Layout } from "./layout/layout.tsx";
@@ -15,10 +15,20 @@ function shouldRetry(count: number, failure: Error): boolean {
   return count < mostRetries && status !== undefined && status >= 500;
 }
 
+/** What no answer of the gateway explains is a fault of this page: it goes where faults go. */
+function reportFault(thrown: Error): void {
+  if (!(thrown instanceof ApiFailure)) reportError(thrown);
+}
+
 /** The whole console. `linkCode` is of a login link that it was opened by. */
 export function App({ session, linkCode }: { session: Session; linkCode: string | undefined }) {
   const [queries] = useState(
-    () => new QueryClient({ defaultOptions: { queries: { retry: shouldRetry, staleTime: 10_000 } } }),
+    () =>
+      new QueryClient({
+        queryCache: new QueryCache({ onError: reportFault }),
+        mutationCache: new MutationCache({ onError: reportFault }),
+        defaultOptions: { queries: { retry: shouldRetry, staleTime: 10_000 } },
+      }),
   );
   return (
     <QueryClientProvider client={queries}>

@@ -29,7 +29,11 @@ const contentTypes: Readonly<Record<string, string>> = {
 const suffixes = { br: ".br", gzip: ".gz" } as const;
 
 /** The console that a gateway serves: none when it is off or was not built. */
-export function readConsoleOf({ CONSOLE }: { CONSOLE: "on" | "off" }): Promise<readonly ConsoleFile[] | undefined> {
+export function readConsoleOf({
+  CONSOLE,
+}: {
+  CONSOLE: "on" | "off";
+}): Promise<readonly ConsoleFile[] | undefined> {
   return CONSOLE === "on" ? readConsole(fileURLToPath(consoleDirectory)) : Promise.resolve(undefined);
 }
 
@@ -50,7 +54,9 @@ async function readFileOf(directory: string, name: string, path: string): Promis
   const contentType = contentTypes[extname(name)];
   const bytes = await readIfThere(join(directory, name));
   if (contentType === undefined || bytes === undefined) return undefined;
-  const [br, gzip] = await Promise.all([suffixes.br, suffixes.gzip].map((suffix) => readIfThere(join(directory, name + suffix))));
+  const [br, gzip] = await Promise.all(
+    [suffixes.br, suffixes.gzip].map((suffix) => readIfThere(join(directory, name + suffix))),
+  );
   const compressed = { ...(br && { br }), ...(gzip && { gzip }) };
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   return { path, contentType, bytes, compressed, etag };

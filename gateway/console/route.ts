@@ -46,14 +46,22 @@ export function consoleRoutes(files: readonly ConsoleFile[]): readonly Route[] {
           return;
         }
         const [bytes, coding] = formOf(file, headerText(asked["accept-encoding"]) ?? "");
-        await sendText(exchange, 200, bytes, coding === undefined ? all : { ...all, "content-encoding": coding });
+        await sendText(
+          exchange,
+          200,
+          bytes,
+          coding === undefined ? all : { ...all, "content-encoding": coding },
+        );
       },
     };
   });
 }
 
 /** The smallest form that the client takes. */
-function formOf({ bytes, compressed }: ConsoleFile, accepted: string): readonly [Buffer, ContentCoding | undefined] {
+function formOf(
+  { bytes, compressed }: ConsoleFile,
+  accepted: string,
+): readonly [Buffer, ContentCoding | undefined] {
   const taken = new Set(
     accepted
       .split(",")

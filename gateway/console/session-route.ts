@@ -1,5 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import Type, { type Static } from "typebox";
+import type { Strangers } from "../../lib/identity/stranger.ts";
+import { compileCheck } from "../body/json-body.ts";
 import { type BodyLimits, readJsonBody } from "../body/request-body.ts";
 import type { GatewayClients } from "../clients.ts";
 import { apiPath } from "../docs/openapi.ts";
@@ -7,8 +9,6 @@ import { jsonAnswer, type RouteDocument } from "../docs/route-document.ts";
 import { headerText } from "../http/auth.ts";
 import type { Route } from "../http/route.ts";
 import { serviceRoute } from "../http/service-route.ts";
-import type { Strangers } from "../../lib/identity/stranger.ts";
-import { compileCheck } from "../body/json-body.ts";
 
 const bodySchema = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 256, description: "The code of the link." }),
@@ -29,7 +29,14 @@ const document: RouteDocument = {
   summary: "Sign the console in",
   description:
     "Exchanges the one-time code of a link, which the operator's command line makes, for two keys that expire in 24 hours. A code serves once, for ten minutes: 404 for any other. Needs no key; 429 for whoever tries too many codes.",
-  body: { name: "ConsoleSessionRequest", schema: bodySchema, examples: () => ({ code: { code: "the-code-of-the-link" } }) },
+  body: {
+    name: "ConsoleSessionRequest",
+    schema: bodySchema,
+    examples: () => ({
+      "from the start": { code: "the-code-that-npm-start-shows" },
+      "from the command line": { code: "the-code-of-console-link-create" },
+    }),
+  },
   answer: jsonAnswer(
     "The keys, shown this once.",
     "ConsoleSession",
@@ -51,7 +58,11 @@ interface ConsoleSessionDependencies extends Pick<GatewayClients, "consoleLinks"
 }
 
 /** POST /api/v1/console/session: keys for the code of a login link. */
-export function consoleSessionRoute({ consoleLinks, strangers, bodyLimits }: ConsoleSessionDependencies): Route {
+export function consoleSessionRoute({
+  consoleLinks,
+  strangers,
+  bodyLimits,
+}: ConsoleSessionDependencies): Route {
   return serviceRoute({
     method: "POST",
     path: `${apiPath}/console/session`,

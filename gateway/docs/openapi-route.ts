@@ -20,7 +20,12 @@ const document: RouteDocument = {
   },
 };
 
-const place = { method: "GET", path: `${apiPath}/openapi.json`, operation: "unrouted", access: "open" } as const;
+const place = {
+  method: "GET",
+  path: `${apiPath}/openapi.json`,
+  operation: "unrouted",
+  access: "open",
+} as const;
 
 /** The document of the given routes and of the one that serves it. */
 export function describeRoutes(

@@ -38,6 +38,7 @@ test("the document lists the statuses that the operations answer", () => {
   expect(statusesOf("/keys/{hash}", "patch")).toEqual([200, 400, 401, 403, 404, 409, 500]);
   expect(statusesOf("/keys/{hash}", "delete")).toEqual([200, 401, 403, 404, 409, 500]);
   expect(statusesOf("/keys/{hash}/rotate", "post")).toEqual([201, 400, 401, 403, 404, 409, 500]);
+  expect(statusesOf("/console/session", "post")).toEqual([201, 400, 404, 409, 429, 500]);
   expect(statusesOf("/key", "get")).toEqual([200, 401, 500]);
   expect(statusesOf("/credits", "get")).toEqual([200, 401, 403, 500]);
   expect(statusesOf("/credits/ledger", "get")).toEqual([200, 400, 401, 403, 500]);

@@ -24,7 +24,12 @@ export interface AccountHandlers {
 }
 
 /** Registers the account service's RPCs that the gateway calls with the given handlers. */
-export function accountRoutes({ keys = {}, credits = {}, providerKeys = {}, internal = {} }: AccountHandlers = {}) {
+export function accountRoutes({
+  keys = {},
+  credits = {},
+  providerKeys = {},
+  internal = {},
+}: AccountHandlers = {}) {
   return (router: ConnectRouter) => {
     const options = { interceptors: [serverInterceptor(silentLog)] };
     router.service(KeyService, keys, options);

@@ -65,9 +65,12 @@ export function checkArrows(imports: readonly Import[], libEdges: LibEdges): str
   });
 }
 
-/** A package is imported by its name alone, and neither it nor its tests import anything of the rest. */
+/**
+ * A package is imported by its name alone, and neither it nor its tests import anything of the rest. The console is one
+ * that nobody imports.
+ */
 function isPackage(part: string): boolean {
-  return part.startsWith("packages/");
+  return part.startsWith("packages/") || part === "console";
 }
 
 /** Tests may use suites; those of lib call by RPC, those of providers take the whole list. */
@@ -162,7 +165,10 @@ export function checkPackages(
 
 /** Files that only run while the project is worked on; they may use what tests share, and development dependencies. */
 function isDevelopmentFile(path: string): boolean {
-  return isTestFile(path) || /^(bench\/|commands\/new[./]|vitest\.config\.ts$)/.test(path);
+  return (
+    isTestFile(path) ||
+    /^(bench\/|commands\/new[./]|vitest\.config\.ts$|console\/vite\.config\.ts$)/.test(path)
+  );
 }
 
 function packageOf(specifier: string): string {

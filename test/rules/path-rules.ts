@@ -4,7 +4,7 @@ const topLevel: ReadonlySet<string> = new Set(
   [
     // What people read and run.
     "README.md CONTRIBUTING.md CHANGELOG.md LICENSE NOTICE docs",
-    "proto gen catalog lib packages providers services gateway standalone commands deploy test bench",
+    "proto gen catalog lib packages providers services gateway console standalone commands deploy test bench",
     // What tools look for there.
     "package.json package-lock.json tsconfig.json biome.json buf.yaml buf.gen.yaml vitest.config.ts",
     ".ci .gitattributes .gitignore .npmrc .nvmrc .dockerignore",
@@ -30,7 +30,7 @@ export function checkPath(path: string): string[] {
   const parts = path.split("/");
   const top = parts[0] ?? "";
   if (!topLevel.has(top)) return [`${path}: ${top} does not belong at the top level`];
-  if (top === "gen" || parts.includes("__fixtures__")) return [];
+  if (top === "gen" || path.startsWith("console/gen/") || parts.includes("__fixtures__")) return [];
   const findings: string[] = [];
   const name = parts.at(-1) ?? "";
   const folders = parts.slice(0, -1);
@@ -38,12 +38,12 @@ export function checkPath(path: string): string[] {
   if ((top === "lib" || top === "packages") && parts.length < 3)
     findings.push(`${path}: ${top}/ holds folders only`);
   if ([stem, ...folders].some(isDrawer)) findings.push(`${path}: named after no job (a drawer)`);
-  if (!name.endsWith(".ts")) return findings;
+  if (!/\.tsx?$/.test(name)) return findings;
   if (name === "types.ts") findings.push(`${path}: named after no job (a drawer)`);
   if (stem === "index" && !manifests.some((manifest) => manifest.test(path))) {
     findings.push(`${path}: a barrel; only an adapter's manifest is called index.ts`);
   }
-  const words = name.replace(/(\.(test|suite|config))?\.ts$/, "");
+  const words = name.replace(/(\.(test|suite|config))?\.tsx?$/, "");
   if (![words, ...folders].every((part) => kebabCase.test(part) || part === ".ci")) {
     findings.push(`${path}: not in kebab-case`);
   }

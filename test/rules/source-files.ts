@@ -58,7 +58,7 @@ export function parseSource(path: string, text: string): SourceFile {
 /** Every TypeScript file of the repository that people write, parsed. */
 export function readSources(paths: readonly string[]): SourceFile[] {
   return paths
-    .filter((path) => path.endsWith(".ts") && !path.startsWith("gen/"))
+    .filter((path) => /\.tsx?$/.test(path) && !/^(console\/)?gen\//.test(path))
     .map((path) => parseSource(path, readText(path) ?? ""));
 }
 

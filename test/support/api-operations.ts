@@ -42,5 +42,6 @@ export const apiOperations: readonly string[] = [
   `post ${destinations}/{id}/test`,
   `get ${destinations}/{id}/deliveries`,
   `post ${destinations}/{id}/resume`,
+  "post /console/session",
   "get /openapi.json",
 ];

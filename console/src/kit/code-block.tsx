@@ -13,9 +13,11 @@ export function CodeBlock({ code, what, shown = code }: CodeBlockProps) {
   return (
     <div className={code.includes("\n") ? "code-block" : "code-block one-line"}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
-      <pre tabIndex={0} role="region" aria-label={what}>
-        <code>{shown}</code>
-      </pre>
+      <section tabIndex={0} aria-label={what}>
+        <pre>
+          <code>{shown}</code>
+        </pre>
+      </section>
       <CopyButton text={code} what={what} />
     </div>
   );

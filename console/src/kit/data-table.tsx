@@ -24,7 +24,7 @@ export function DataTable<T>({ caption, columns, rows, keyOf, empty }: DataTable
   if (rows.length === 0) return empty;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
-    <div className="table-scroll" tabIndex={0} role="region" aria-label={caption}>
+    <section className="table-scroll" tabIndex={0} aria-label={caption}>
       <table>
         <caption className="visually-hidden">{caption}</caption>
         <thead>
@@ -55,6 +55,6 @@ export function DataTable<T>({ caption, columns, rows, keyOf, empty }: DataTable
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }

@@ -5,7 +5,6 @@ import { useHashRoute } from "../route/hash-route.ts";
 export function Navigation({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { page: current } = useHashRoute();
   return (
-    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: Escape reaches it from the links inside.
     <nav
       id="navigation"
       aria-label="Pages"

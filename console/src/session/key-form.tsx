@@ -58,7 +58,11 @@ export function KeyForm({ needs, autoFocus = false }: KeyFormProps) {
         placeholder="sk-…"
         value={secret}
         onChange={setSecret}
-        fault={isOther ? `That is an ${kind} key: it is kept, but this needs the other kind.` : fault}
+        fault={
+          isOther
+            ? `That is ${kind === "inference" ? "an inference" : "a management"} key: it is kept, but this needs the other kind.`
+            : fault
+        }
         autoFocus={autoFocus}
       />
       {error !== null && !isRefused && <FailureNotice failure={error} />}

@@ -32,7 +32,6 @@ export function KeysButton() {
           ))}
         </ul>
         <KeyForm />
-        <ActionButton onPress={() => setOpen(false)}>Close</ActionButton>
       </Dialog>
     </>
   );

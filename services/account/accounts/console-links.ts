@@ -71,7 +71,13 @@ export async function redeemConsoleLink(database: AccountDatabase, code: string)
     const inference = await createKey(transaction, accountId, consoleKey("inference", expiresAt));
     const management = await createKey(transaction, accountId, consoleKey("management", expiresAt));
     const note = `keys ${inference.row.hash} and ${management.row.hash}`;
-    await writeAudit(transaction, { operator: "console", action: "console_link.redeem", accountId, subject, note });
+    await writeAudit(transaction, {
+      operator: "console",
+      action: "console_link.redeem",
+      accountId,
+      subject,
+      note,
+    });
     return { inferenceKey: inference.secret, managementKey: management.secret, expiresAt };
   });
 }

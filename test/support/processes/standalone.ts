@@ -68,6 +68,8 @@ function shownKeys(lines: readonly string[]): StandaloneKeys | undefined {
 
 /** A standalone whose keys are known, for tests that need only one. */
 export interface TestStandalone extends Standalone, StandaloneKeys {
+  /** Its DATA_DIR. */
+  readonly dataDir: string;
   /** Stops it and removes all it left; checks that it ended well. */
   close(): Promise<void>;
 }
@@ -93,7 +95,7 @@ export async function startTestStandalone(env: Record<string, string> = {}): Pro
       await remove();
       if (ended !== 0) throw new Error(`standalone ended with ${ended}`);
     };
-    return { ...standalone, inferenceKey, managementKey, close };
+    return { ...standalone, inferenceKey, managementKey, dataDir, close };
   } catch (thrown) {
     await remove();
     throw thrown;

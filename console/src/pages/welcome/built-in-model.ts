@@ -33,7 +33,7 @@ export function useModelToTry(medium: "speech" | "image") {
         .map(({ slug }) => slug);
       const model = cheapestOf(models.data, free);
       if (model === undefined) return null;
-      return { id: model.id, voice: ("supported_voices" in model && model.supported_voices[0]) || "" };
+      return { id: model.id, voice: ("supported_voices" in model && model.supported_voices?.[0]) || "" };
     },
   });
 }

@@ -22,7 +22,7 @@ export function HearCard() {
   const url = useObjectUrl(speech.data);
   const id = model.data?.id;
   return (
-    <section className="card" aria-labelledby="hear">
+    <section className="card hear" aria-labelledby="hear">
       <div className="card-head">
         <h2 id="hear">Hear it</h2>
         <code className="soft">{id}</code>

@@ -27,9 +27,11 @@ export function WelcomePage() {
         </div>
       </KeyGate>
       <SnippetsCard />
-      <KeyGate needs="management">
-        <RecentCard />
-      </KeyGate>
+      {any !== undefined && (
+        <KeyGate needs="management">
+          <RecentCard />
+        </KeyGate>
+      )}
       {any !== undefined && <ProvidersCard any={any} />}
       <GrantCard />
     </div>

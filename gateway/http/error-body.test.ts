@@ -39,6 +39,7 @@ test("the statuses of each operation are the contract's", () => {
     activity: [400, 401, 403, 404, 500],
     deleteDestination: [401, 404, 500],
     management: [400, 401, 403, 404, 409, 500],
+    consoleSession: [400, 404, 409, 429, 500],
     unrouted: [400, 404, 500],
   });
 });

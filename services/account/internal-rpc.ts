@@ -9,6 +9,7 @@ import type { AccountInternalService } from "../../gen/media/account/v1/account_
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
+import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { writeAudit } from "./accounts/audit.ts";
 import { redeemConsoleLink } from "./accounts/console-links.ts";
 import { FieldIssues } from "./field-issues.ts";
@@ -74,6 +75,7 @@ export function createInternalHandlers(
       return {};
     },
     async redeemConsoleLink({ code }) {
+      if (code === "") throw DomainError.invalid([{ path: "code", message: "must be the code of a link" }]);
       const { expiresAt, ...keys } = await redeemConsoleLink(database, code);
       return { ...keys, expiresAt: timestampFromDate(expiresAt) };
     },

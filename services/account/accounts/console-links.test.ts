@@ -89,7 +89,7 @@ test("a code that is too old, malformed or made up has none", async () => {
   const past = sql<Date>`now() - interval '1 second'`;
   await server.database.updateTable("console_link").set({ expires_at: past }).execute();
   const lastCharacter = code.endsWith("A") ? "B" : "A";
-  for (const bad of [code, "", "short", `${code.slice(0, -1)}${lastCharacter}`, "x".repeat(10_000)]) {
+  for (const bad of [code, "short", `${code.slice(0, -1)}${lastCharacter}`, "x".repeat(10_000)]) {
     expect(await reasonOf(gateway.redeemConsoleLink({ code: bad }))).toBe(ErrorReason.RECORD_UNKNOWN);
   }
   expect(await keysOf(accountId)).toEqual([]);

@@ -72,7 +72,7 @@ export const AccountInternalService: GenService<{
   },
   /**
    * Exchanges a code that an operator made for keys of the console, once. Errors: not_found (unknown, used or too old),
-   * resource_exhausted (the account has as many keys as it may).
+   * resource_exhausted (the account has as many keys as it may), invalid_argument (no code).
    *
    * @generated from rpc media.account.v1.AccountInternalService.RedeemConsoleLink
    */

@@ -73,10 +73,10 @@ describe("a login link", () => {
 describe("a key", () => {
   test("comes to the place of its kind when it is pasted", async () => {
     const { page } = await openConsole(gateway);
-    await page.getByLabel("Inference key").fill(gateway.managementKey);
+    await page.getByRole("textbox", { name: "Inference key" }).fill(gateway.managementKey);
     await page.getByRole("button", { name: "Use this key" }).first().click();
     await page.getByText("That is a management key").waitFor();
-    await page.getByLabel("Inference key").fill(gateway.inferenceKey);
+    await page.getByRole("textbox", { name: "Inference key" }).fill(gateway.inferenceKey);
     await page.getByRole("button", { name: "Use this key" }).first().click();
     await page.getByRole("button", { name: "Speak" }).waitFor();
     await page.getByRole("button", { name: "2 keys" }).waitFor();
@@ -101,7 +101,7 @@ describe("a key", () => {
       )
       .toBe(true);
     await page.getByText("The gateway does not know this key.").first().waitFor();
-    await page.getByLabel("Inference key").fill(gateway.inferenceKey);
+    await page.getByRole("textbox", { name: "Inference key" }).fill(gateway.inferenceKey);
     await page.getByRole("button", { name: "Use this key" }).click();
     await page.getByText("The key stopped working").waitFor({ state: "detached" });
     expect(await page.getByLabel("Text").inputValue()).toBe("These words must not be lost.");

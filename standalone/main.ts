@@ -75,11 +75,9 @@ async function start(host: Host, config: StandaloneConfig, signal: AbortSignal):
   const keys = await local.makeFirstAccount();
   logListening(log, "rpc", config.HOST, rpc.port);
   logListening(log, "rest", config.HOST, rest.port);
-  const hasConsole = consoleFiles !== undefined;
-  const code = hasConsole && isForThisMachine(config) ? await local.makeConsoleCode() : undefined;
-  process.stdout.write(
-    greeting({ url: publicUrl({ ...config, PORT: rest.port }), rpcPort: rpc.port, keys, hasConsole, code }),
-  );
+  const shown = { url: publicUrl({ ...config, PORT: rest.port }), rpcPort: rpc.port, keys };
+  const code = consoleFiles && isForThisMachine(config) ? await local.makeConsoleCode() : undefined;
+  process.stdout.write(greeting({ ...shown, hasConsole: consoleFiles !== undefined, code }));
   host.onStop(async () => sayWhatIsAwaited(log, local.shedder.running, config.DRAIN_TIMEOUT_MS));
 }
 

@@ -144,7 +144,7 @@ describe("the RPCs of account", () => {
       const signer = createTokenSigner(await readServiceKey(server.keyFiles.keyFile(issuer), issuer));
       return `Bearer ${await signer.sign("account", await principalOf(key))}`;
     };
-    const own = ["authenticate"];
+    const own = processMethods.gateway ?? [];
     const forManagement = await tokenFor("gateway", managementKey);
     expect(await openTo(forManagement, CALLER_NOT_ALLOWED)).toEqual([...callerMethods, ...own]);
     const forInference = await tokenFor("gateway", inferenceKey);

@@ -40,6 +40,19 @@ describe("the first page", () => {
     await page.getByText("OPENAI_API_KEY=... npm start").waitFor();
   });
 
+  test("comes in at most 200 KB", async () => {
+    const { page } = await openConsole(gateway);
+    const sizes: Promise<number>[] = [];
+    page.on("requestfinished", (request) => {
+      sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    await page.reload({ waitUntil: "networkidle" });
+    await page.getByRole("heading", { name: "Welcome" }).waitFor();
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThanOrEqual(200_000);
+  });
+
   test("copies a call that works, with the key that the page only shows masked", async () => {
     const { page } = await openConsole(gateway, {
       keys: gateway,

@@ -19,10 +19,10 @@ interface TextFieldProps extends Omit<AriaTextFieldProps, "className" | "style" 
   readonly lines?: number;
 }
 
-/** A field for text with its label, a hint and what is wrong with it. */
+/** A field for text with its label, a hint and what is wrong with it, which keeps no form from being sent again. */
 export function TextField({ label, hint, fault, placeholder = "", lines, ...props }: TextFieldProps) {
   return (
-    <AriaTextField {...props} className="field" isInvalid={fault !== undefined}>
+    <AriaTextField {...props} className="field" validationBehavior="aria" isInvalid={fault !== undefined}>
       <Label>{label}</Label>
       {lines === undefined ? (
         <Input placeholder={placeholder} />

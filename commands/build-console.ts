@@ -19,8 +19,12 @@ export function buildConsole({ whenStale = false } = {}): void {
   const wanted = hashOfInputs();
   if (whenStale && existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   rmSync(stamp, { force: true });
-  // Only warnings: what rolldown says of other people's modules is nothing to act on.
-  execFileSync(process.execPath, [vite(), "build", root, "--logLevel", "error"], { stdio: "inherit" });
+  // Errors alone: what rolldown says of other people's modules has nothing to act on.
+  execFileSync(process.execPath, [vite(), "build", root, "--logLevel", "error"], {
+    stdio: "inherit",
+    // Whatever it is here: with any other value React's own checks for development come along.
+    env: { ...process.env, NODE_ENV: "production" },
+  });
   writeFileSync(stamp, wanted);
 }
 

@@ -67,6 +67,16 @@ describe("the first page", () => {
     expect(await page.content()).not.toContain(gateway.inferenceKey);
   });
 
+  test("has its navigation behind a button at phone width, which Escape closes", async () => {
+    const { page } = await openConsole(gateway, { browser: phone });
+    const navigation = page.getByRole("navigation", { name: "Pages" });
+    expect(await navigation.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Open the navigation" }).click();
+    await navigation.waitFor();
+    await page.keyboard.press("Escape");
+    await navigation.waitFor({ state: "hidden" });
+  });
+
   test.for([
     ["light", undefined],
     ["dark", undefined],

@@ -11,6 +11,7 @@ export function Layout({ children }: { children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whoever goes to a page has chosen.
   useEffect(() => setOpen(false), [page]);
+  useEscape(isOpen, () => setOpen(false));
   return (
     <div className="layout">
       {/* biome-ignore lint/a11y/useValidAnchor: what is behind # names the page, so the focus moves without it. */}
@@ -50,4 +51,16 @@ export function Layout({ children }: { children: ReactNode }) {
       </main>
     </div>
   );
+}
+
+/** Does something on Escape, wherever the focus is, while there is something to end. */
+function useEscape(isActive: boolean, onEscape: () => void): void {
+  useEffect(() => {
+    if (!isActive) return;
+    const listen = ({ key }: KeyboardEvent) => {
+      if (key === "Escape") onEscape();
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  });
 }

@@ -1,18 +1,11 @@
 import { navGroups, pages } from "../pages.ts";
 import { useHashRoute } from "../route/hash-route.ts";
 
-/** The pages in their groups. Escape closes it where it lies over the page. */
+/** The pages in their groups. */
 export function Navigation({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { page: current } = useHashRoute();
   return (
-    <nav
-      id="navigation"
-      aria-label="Pages"
-      className={isOpen ? "navigation open" : "navigation"}
-      onKeyDown={({ key }) => {
-        if (key === "Escape") onClose();
-      }}
-    >
+    <nav id="navigation" aria-label="Pages" className={isOpen ? "navigation open" : "navigation"}>
       {navGroups.map((group) => {
         const listed = pages.filter((page) => page.group === group);
         if (listed.length === 0) return null;

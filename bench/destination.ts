@@ -94,6 +94,7 @@ async function bench(database: DestinationDatabase, bus: Bus, receiver: ChildPro
     sealer: testSealer,
     receivers,
     retentionDays: 400,
+    recordAction: async () => undefined,
     verifyToken: () => Promise.reject(new Error("nobody calls")),
     authenticateKey: async () => create(PrincipalSchema),
   });

@@ -24,11 +24,17 @@ import { nullableString, stringEnum } from "../schema/field-schemas.ts";
 import { formatInstant } from "../schema/utc-instant.ts";
 
 const ledgerEntrySchema = Type.Object({
-  type: stringEnum(["grant", "charge"], { description: "`grant` adds credit, `charge` takes it." }),
+  type: stringEnum(["grant", "charge", "correction"], {
+    description: "`grant` adds credit, `charge` takes it; a `correction` takes granted credit back.",
+  }),
   amount: Type.Number({ minimum: 0, description: "How much, USD." }),
   created_at: Type.String({ format: "date-time", description: "When it was written." }),
-  generation_id: nullableString({ description: "The generation that was charged; null for a grant." }),
-  grant_id: nullableString({ description: "The id that the operator gave the grant; null for a charge." }),
+  generation_id: nullableString({
+    description: "The generation that was charged; null for a grant or a correction.",
+  }),
+  grant_id: nullableString({
+    description: "The id that the operator gave the grant or the correction; null for a charge.",
+  }),
 });
 
 const ledgerSchema = cursorPageSchema(ledgerEntrySchema, "Newest first. Entries never change.");
@@ -37,9 +43,14 @@ function toLedgerAnswer({ entries, nextPageToken }: ListLedgerEntriesResponse): 
   return { data: entries.map(toEntryBody), next_cursor: nextPageToken || null };
 }
 
+function entryTypeOf(type: LedgerEntryType): "grant" | "charge" | "correction" {
+  if (type === LedgerEntryType.CORRECTION) return "correction";
+  return type === LedgerEntryType.GRANT ? "grant" : "charge";
+}
+
 function toEntryBody(entry: LedgerEntry): Static<typeof ledgerEntrySchema> {
   return {
-    type: entry.type === LedgerEntryType.GRANT ? "grant" : "charge",
+    type: entryTypeOf(entry.type),
     amount: usdNumber(entry.amountNanoUsd),
     created_at: formatInstant(entry.createdAt),
     generation_id: entry.generationId || null,
@@ -68,9 +79,9 @@ const example = create(ListLedgerEntriesResponseSchema, {
 const document: RouteDocument = {
   id: "listLedgerEntries",
   tag: "Credits",
-  summary: "Grants and charges",
+  summary: "Grants, charges and corrections",
   description:
-    "Every movement of the account's credit: grants less charges are its balance. What costs nothing leaves no entry. Management keys only.",
+    "Every movement of the account's credit: grants less corrections and charges are its balance. What costs nothing leaves no entry. Management keys only.",
   parameters: cursorParameters,
   answer: jsonAnswer("A page of the ledger.", "Ledger", ledgerSchema, toLedgerAnswer(example)),
   errors: [400],

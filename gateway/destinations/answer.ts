@@ -22,6 +22,11 @@ const deliveryStatuses = {
   dead: DeliveryStatus.DEAD,
 } as const;
 
+function pauseReasonOf(reason: PauseReason): "sustained_failure" | "operator" | null {
+  if (reason === PauseReason.UNSPECIFIED) return null;
+  return reason === PauseReason.OPERATOR ? "operator" : "sustained_failure";
+}
+
 const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
 const filterRulesSchema = Type.Object({
@@ -60,7 +65,7 @@ const destinationSchema = Type.Object({
   config: Type.Object({}, { additionalProperties: Type.Unknown(), description: "Its secrets are masked." }),
   created_at: Type.String({ format: "date-time" }),
   updated_at: Type.String({ format: "date-time" }),
-  pause_reason: nullableEnum(["sustained_failure"], {
+  pause_reason: nullableEnum(["sustained_failure", "operator"], {
     description: "Why nothing is delivered although it is enabled; null: it is.",
   }),
   last_failure: nullableString({ description: "About the last delivery, when it failed." }),
@@ -125,7 +130,7 @@ export function toDestinationBody(destination: Destination | undefined): Static<
     config: destination.config ?? {},
     created_at: formatInstant(destination.createdAt),
     updated_at: formatInstant(destination.updatedAt),
-    pause_reason: pauseReason === PauseReason.UNSPECIFIED ? null : "sustained_failure",
+    pause_reason: pauseReasonOf(pauseReason),
     last_failure: textOrNull(destination.lastFailure),
   };
 }

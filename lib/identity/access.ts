@@ -1,4 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { AccountAdminService } from "../../gen/media/account/v1/account_admin_service_pb.ts";
 import type { Principal } from "../../gen/media/account/v1/account_internal_pb.ts";
 import { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
@@ -21,7 +22,10 @@ import type { Issuer } from "./issuer.ts";
 
 /** Who may call an RPC. */
 export type AccessRule =
-  /** People's programs with such a key, or a process that acts for one; `issuers` in their own name, too. */
+  /**
+   * People's programs with such a key, a process that acts for one, and operators who only read for an account; `issuers`
+   * in their own name, too.
+   */
   | {
       readonly open: "callers";
       readonly key: "inference" | "management" | "any";
@@ -38,7 +42,9 @@ const actingIssuers: readonly Issuer[] = ["gateway"];
 
 const anyKey: AccessRule = { open: "callers", key: "any" };
 /** What the gateway's own document, which needs no key, shows as well. */
-const anyKeyOrGateway: AccessRule = { ...anyKey, issuers: ["gateway"] };
+const anyKeyOrGateway: AccessRule = { ...anyKey, issuers: ["gateway", "operator"] };
+/** What operators ask for without an account in mind as well. */
+const anyKeyOrOperator: AccessRule = { ...anyKey, issuers: ["operator"] };
 const managementKey: AccessRule = { open: "callers", key: "management" };
 const inferenceKey = (scope: KeyScope): AccessRule => ({ open: "callers", key: "inference", scope });
 const processes = (...issuers: readonly Issuer[]): AccessRule => ({ open: "processes", issuers });
@@ -59,12 +65,12 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
   rulesOf(SpeechService, {
     synthesize: inferenceKey(KeyScope.SPEECH),
     listSpeechModels: anyKeyOrGateway,
-    listSpeechProviders: anyKey,
+    listSpeechProviders: anyKeyOrOperator,
   }),
   rulesOf(ImageService, {
     generate: inferenceKey(KeyScope.IMAGES),
     listImageModels: anyKeyOrGateway,
-    listImageProviders: anyKey,
+    listImageProviders: anyKeyOrOperator,
   }),
   forOperators(SpeechAdminService),
   forOperators(ImageAdminService),
@@ -93,6 +99,7 @@ export const accessTable: ReadonlyMap<string, ReadonlyMap<string, AccessRule>> =
     resolveProviderKey: processes("speech", "image"),
     redeemConsoleLink: processes("gateway"),
     recordProviderTest: processes("speech", "image"),
+    recordDestinationAction: processes("destination"),
   }),
   forOperators(AccountAdminService),
   rulesOf(UsageService, {
@@ -126,11 +133,11 @@ export function checkAccess(method: DescMethod, caller: Caller, nowMs: number): 
   const rule = accessTable.get(method.parent.typeName)?.get(method.localName);
   switch (rule?.open) {
     case "callers":
-      if (isProcess(caller, rule.issuers ?? []) && caller.principal === undefined) return;
-      checkPrincipal(rule, principalFor(caller), nowMs);
+      if (isNamed(caller, rule.issuers ?? []) && caller.principal === undefined) return;
+      checkPrincipal(rule, principalFor(caller, method), nowMs);
       return;
     case "processes":
-      if (isProcess(caller, rule.issuers)) return;
+      if (isNamed(caller, rule.issuers)) return;
       throw notAllowed();
     case "operators":
       if (caller.kind === "operator") return;
@@ -146,16 +153,22 @@ export function isForGenerating(method: DescMethod): boolean {
   return rule?.open === "callers" && rule.scope !== undefined;
 }
 
-function isProcess(
+function isNamed(
   caller: Caller,
   issuers: readonly Issuer[],
-): caller is Extract<Caller, { kind: "process" }> {
+): caller is Extract<Caller, { kind: "process" | "operator" }> {
+  if (caller.kind === "operator") return issuers.includes("operator");
   return caller.kind === "process" && issuers.some((issuer) => issuer === caller.issuer);
 }
 
-function principalFor(caller: Caller): Principal {
+/** Operators change nothing in an account's name: what they change goes into the audit. */
+function principalFor(caller: Caller, { idempotency }: DescMethod): Principal {
   if (caller.kind === "key") return caller.principal;
-  if (!isProcess(caller, actingIssuers) || caller.principal === undefined) throw notAllowed();
+  const mayAct =
+    caller.kind === "operator"
+      ? idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+      : isNamed(caller, actingIssuers);
+  if (!mayAct || caller.kind === "anonymous" || caller.principal === undefined) throw notAllowed();
   return caller.principal;
 }
 

@@ -11,8 +11,8 @@ export type Caller =
   | { readonly kind: "key"; readonly principal: Principal }
   /** A process of this system, perhaps acting for a caller. */
   | { readonly kind: "process"; readonly issuer: string; readonly principal?: Principal }
-  /** An operator with an admin token. */
-  | { readonly kind: "operator"; readonly subject: string };
+  /** An operator with an admin token, perhaps to see what an account sees. */
+  | { readonly kind: "operator"; readonly subject: string; readonly principal?: Principal };
 
 /** The caller of the call that a handler works on. */
 export const callerKey = createContextKey<Caller>({ kind: "anonymous" }, { description: "caller" });
@@ -22,10 +22,15 @@ export const actingForKey = createContextKey<Principal | undefined>(undefined, {
 
 /** The account, key and scopes that a call speaks for. Throws `key_missing` when it speaks for none. */
 export function principalOf(context: Pick<HandlerContext, "values">): Principal {
-  const caller = context.values.get(callerKey);
-  const principal = caller.kind === "key" || caller.kind === "process" ? caller.principal : undefined;
+  const principal = principalIfAny(context);
   if (principal === undefined) throw new DomainError(ErrorReason.KEY_MISSING, "this call needs an API key");
   return principal;
+}
+
+/** The same, undefined when a call speaks for no account. */
+export function principalIfAny({ values }: Pick<HandlerContext, "values">): Principal | undefined {
+  const caller = values.get(callerKey);
+  return caller.kind === "anonymous" ? undefined : caller.principal;
 }
 
 /** Who makes a call with an admin token. Throws `caller_not_allowed` for everyone else. */

@@ -238,8 +238,8 @@ describe("over a socket", () => {
       for (const method of methods) {
         const rule = accessTable.get(method.parent.typeName)?.get(method.localName);
         const isNamed =
-          issuer === "operator"
-            ? rule?.open === "operators"
+          issuer === "operator" && rule?.open === "operators"
+            ? true
             : rule?.open !== "operators" && (rule?.issuers ?? []).includes(issuer);
         expect(await outcome(method, `Bearer ${token}`), method.toString()).toBe(
           isNamed ? "let in" : ErrorReason.CALLER_NOT_ALLOWED,

@@ -73,8 +73,9 @@ async function identify(call: Call, options: IdentityOptions): Promise<Caller> {
     throw new DomainError(ErrorReason.KEY_UNKNOWN, "neither an API key nor a token");
   }
   const { issuer, subject, principal } = await options.verifyToken(credential, options.audience);
-  if (issuer === "operator") return { kind: "operator", subject };
-  return principal === undefined ? { kind: "process", issuer } : { kind: "process", issuer, principal };
+  const acting = principal === undefined ? {} : { principal };
+  if (issuer === "operator") return { kind: "operator", subject, ...acting };
+  return { kind: "process", issuer, ...acting };
 }
 
 /** An account counts as one, however many keys it makes and whoever calls for it. */
@@ -86,8 +87,8 @@ function byteHolder(caller: Caller): string {
 }
 
 function logFields(caller: Caller): Record<string, string> {
-  if (caller.kind === "operator") return { operator: caller.subject };
   const fields: Record<string, string> = {};
+  if (caller.kind === "operator") fields.operator = caller.subject;
   if (caller.kind === "process") fields.issuer = caller.issuer;
   const principal = caller.kind === "anonymous" ? undefined : caller.principal;
   return principal === undefined ? fields : { ...fields, ...principalLogFields(principal) };

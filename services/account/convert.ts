@@ -69,6 +69,7 @@ export function toProtoAccount(row: AccountRow): Account {
     chargedNanoUsd: row.charged_nano_usd,
     heldNanoUsd: row.held_nano_usd,
     balanceNanoUsd: row.balance_nano_usd,
+    ...instant("disabledAt", row.disabled_at),
   });
 }
 

@@ -10,6 +10,7 @@ import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { getAccount } from "./accounts/accounts.ts";
 import { writeAudit } from "./accounts/audit.ts";
 import { redeemConsoleLink } from "./accounts/console-links.ts";
 import { FieldIssues } from "./field-issues.ts";
@@ -43,6 +44,7 @@ const reservationOutcomes: Readonly<Record<HoldDecision, ReservationOutcome>> = 
   key_limit: ReservationOutcome.KEY_LIMIT_REACHED,
   too_late: ReservationOutcome.TOO_LATE,
 };
+const destinationActions = ["pause", "resume", "test"] as const;
 const settleOutcomes: Readonly<Record<SettlementOutcome, SettleOutcome>> = {
   stored: SettleOutcome.STORED,
   unknown: SettleOutcome.HOLD_UNKNOWN,
@@ -86,6 +88,23 @@ export function createInternalHandlers(
       issues.checkName("note", note);
       issues.throwIfAny();
       await writeAudit(database, { operator, action: "provider.test", subject: providerSlug, note });
+      return {};
+    },
+    async recordDestinationAction({ operator, action, accountId, destinationId: subject }) {
+      const issues = new FieldIssues();
+      issues.checkName("operator", operator);
+      issues.checkUuid("account_id", accountId);
+      issues.checkUuid("destination_id", subject);
+      const word = destinationActions.find((known) => known === action);
+      if (word === undefined) issues.add("action", `must be one of ${destinationActions.join(", ")}`);
+      issues.throwIfAny();
+      await getAccount(database, accountId);
+      await writeAudit(database, {
+        operator,
+        action: `destination.${word ?? "test"}`,
+        accountId,
+        subject,
+      });
       return {};
     },
   };

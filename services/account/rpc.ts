@@ -49,7 +49,10 @@ export function createKeyHandlers(
     async updateKey(request, context) {
       const hash = checkKeyHash(request.hash);
       const change = fromProtoUpdateKeyRequest(request, { maxRateLimitPerMinute });
-      const row = await updateKey(database, principalOf(context).accountId, hash, change);
+      const { accountId } = principalOf(context);
+      const row = await database
+        .transaction()
+        .execute((transaction) => updateKey(transaction, accountId, hash, change));
       return await showKey(database, row);
     },
     async deleteKey({ hash }, context) {
@@ -58,7 +61,10 @@ export function createKeyHandlers(
     },
     async rotateKey(request, context) {
       const rotation = fromProtoRotateKeyRequest(request);
-      const { secret, row } = await rotateKey(database, principalOf(context).accountId, rotation);
+      const { accountId } = principalOf(context);
+      const { secret, row } = await database
+        .transaction()
+        .execute((transaction) => rotateKey(transaction, accountId, rotation));
       return { secret, ...(await showKey(database, row)) };
     },
   };
@@ -72,7 +78,8 @@ async function showKeys(database: AccountDatabase, rows: readonly ApiKeyRow[]): 
   return rows.map((row) => toProtoKey(row, spending.get(row.rate_bucket) ?? noSpending));
 }
 
-async function showKey(database: AccountDatabase, row: ApiKeyRow): Promise<{ key?: Key }> {
+/** A key as it is shown, with what its line has spent. */
+export async function showKey(database: AccountDatabase, row: ApiKeyRow): Promise<{ key?: Key }> {
   const [key] = await showKeys(database, [row]);
   return key === undefined ? {} : { key };
 }

@@ -18,7 +18,7 @@ type HoldStateName = "open" | "settled" | "lost" | "released" | "refused";
 export type HoldRefusalName = "credits" | "key_limit" | "too_late";
 
 /** The ledger's books: its accounts. */
-type BookName = "granted" | "customer" | "revenue";
+export type BookName = "granted" | "customer" | "revenue";
 
 type CreatedAt = ColumnType<Date, never, never>;
 type Instant = ColumnType<Date | null, Date | null | undefined, Date | null>;
@@ -33,6 +33,7 @@ interface AccountTable {
   held_nano_usd: Generated<bigint>;
   /** Granted less charged; holds are not taken off. */
   balance_nano_usd: ColumnType<bigint, never, never>;
+  disabled_at: Instant;
 }
 
 interface MemberTable {

@@ -15,19 +15,23 @@ type DestinationConfig = ConfigOf<
   typeof databaseSpec & typeof sealingSpec & typeof retentionSpec & typeof receiverSpec
 >;
 
+/** Longest wait for the audit, milliseconds. */
+const recordTimeoutMs = 5000;
+
 /** The destination service on what a process has. Throws ConfigError for master keys that can't be used. */
 export async function openDestination(
   host: ServiceHost,
   config: DestinationConfig,
 ): Promise<RunnableDestinationService> {
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
-  const { authenticateKey } = await host.connectAccount();
+  const { account, authenticateKey } = await host.connectAccount();
   const database = openDatabase<DestinationTables>(host, config, destinationMigrations);
   const receivers = openReceivers({ allowedCidrs: config.DESTINATION_ALLOWED_CIDRS });
   host.onStop(() => receivers.close());
   return createDestinationService({
     ...host,
     authenticateKey,
+    recordAction: (action) => account.recordDestinationAction(action, { timeoutMs: recordTimeoutMs }),
     database,
     sealer,
     receivers,

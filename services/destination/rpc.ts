@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { DestinationAdminService } from "../../gen/media/destination/v1/destination_admin_service_pb.ts";
 import type {
   CreateDestinationRequest,
   UpdateDestinationRequest,
 } from "../../gen/media/destination/v1/destination_pb.ts";
 import type { DestinationService } from "../../gen/media/destination/v1/destination_service_pb.ts";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import { operatorOf, principalOf } from "../../lib/identity/caller.ts";
+import { principalOf } from "../../lib/identity/caller.ts";
 import { DomainError, type Issue } from "../../lib/runtime/domain-error.ts";
-import type { Log } from "../../lib/runtime/log.ts";
 import type { Attempter } from "./delivery/attempt.ts";
 import { toProtoDelivery, toProtoDestination } from "./settings/convert.ts";
 import {
@@ -29,11 +27,11 @@ import {
   resumeDestination,
 } from "./settings/destinations.ts";
 import { mergeConfig } from "./settings/masked-config.ts";
-import { resealDestinations } from "./settings/reseal.ts";
 import type { SettingsKeeper } from "./settings/settings-keeper.ts";
 import type { DestinationDatabase, ShownDestinationRow } from "./store.ts";
 
-interface DestinationHandlerOptions {
+/** What answers about destinations. */
+export interface DestinationHandlerOptions {
   readonly database: DestinationDatabase;
   readonly keeper: SettingsKeeper;
   readonly attempter: Attempter;
@@ -147,30 +145,4 @@ function resealedSettings(
   const merged = mergeConfig({ stored: keeper.open(row) ?? {}, change, secrets: type.secrets, issues });
   const config = keeper.check(type, merged, issues);
   return config && keeper.seal(config, row);
-}
-
-interface AdminHandlerOptions {
-  readonly database: DestinationDatabase;
-  readonly keeper: SettingsKeeper;
-  readonly log: Log;
-}
-
-/** The handlers of DestinationAdminService. */
-export function createAdminHandlers({
-  database,
-  keeper,
-  log,
-}: AdminHandlerOptions): Partial<ServiceImpl<typeof DestinationAdminService>> {
-  return {
-    async resealDestinations(_request, context) {
-      const operator = operatorOf(context);
-      const { resealed, current, unreadable } = await resealDestinations(database, keeper, context.signal);
-      log.info({ operator, resealed, current, unreadable }, "settings of destinations sealed anew");
-      return {
-        resealed: BigInt(resealed),
-        current: BigInt(current),
-        unreadable: BigInt(unreadable),
-      };
-    },
-  };
 }

@@ -32,6 +32,7 @@ interface DeliveryQueueTable {
   account_id: string;
   enabled: boolean;
   paused_at: Instant;
+  operator_paused_at: Instant;
   due_at: Instant;
   lease_id: string | null;
   not_before: ColumnType<Date, never, Date>;
@@ -100,7 +101,7 @@ export type DestinationRow = Omit<Selectable<DestinationTable>, "deleted_at" | "
 
 /** A destination as it is shown: with how its delivery goes. */
 export type ShownDestinationRow = DestinationRow &
-  Pick<Selectable<DeliveryQueueTable>, "enabled" | "paused_at" | "last_failure">;
+  Pick<Selectable<DeliveryQueueTable>, "enabled" | "paused_at" | "operator_paused_at" | "last_failure">;
 
 /** An attempt as stored. */
 export type DeliveryRow = Selectable<DeliveryTable>;

@@ -6,7 +6,7 @@ import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
 import type { GuardedFetch } from "../../lib/http/guarded-fetch.ts";
-import { callerKey, principalOf } from "../../lib/identity/caller.ts";
+import { callerKey, principalIfAny } from "../../lib/identity/caller.ts";
 import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
@@ -146,8 +146,9 @@ function imageHandlers(
     },
     async listImageProviders(_request, context) {
       const { catalog, paid } = dependencies;
-      const { accountId } = principalOf(context);
-      const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
+      const principal = principalIfAny(context);
+      const ownKeys = async (slugs: readonly string[]) =>
+        principal === undefined ? new Map() : paid.ownKeys(principal.accountId, slugs);
       return {
         providers: await providerStates(catalog.imageModels(), {
           ...dependencies,

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { SpeechAdminService } from "../../gen/media/speech/v1/speech_admin_service_pb.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
-import { principalOf } from "../../lib/identity/caller.ts";
+import { principalIfAny } from "../../lib/identity/caller.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
 import { requestLogKey } from "../../lib/rpc/request-context.ts";
@@ -72,8 +72,9 @@ function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeo
     },
     async listSpeechProviders(_request, context) {
       const { catalog, paid } = dependencies;
-      const { accountId } = principalOf(context);
-      const ownKeys = (slugs: readonly string[]) => paid.ownKeys(accountId, slugs);
+      const principal = principalIfAny(context);
+      const ownKeys = async (slugs: readonly string[]) =>
+        principal === undefined ? new Map() : paid.ownKeys(principal.accountId, slugs);
       return {
         providers: await providerStates(catalog.speechModels(), {
           ...dependencies,

@@ -32,6 +32,36 @@ export async function getAccount(database: AccountDatabase, accountId: string): 
   return account;
 }
 
+/** What of an account is to change; what is undefined stays. */
+export interface AccountChange {
+  readonly name: string | undefined;
+  readonly disabled: boolean | undefined;
+}
+
+/** Changes an account and says which of that it was not before. Throws `record_unknown`. */
+export async function updateAccount(
+  transaction: AccountTransaction,
+  accountId: string,
+  { name, disabled }: AccountChange,
+): Promise<{ row: AccountRow; renamed: boolean; switched: boolean }> {
+  const accounts = transaction.selectFrom("account").selectAll().where("id", "=", accountId);
+  const before = await accounts.forNoKeyUpdate().executeTakeFirst();
+  if (before === undefined) throw unknownRecord();
+  const renamed = name !== undefined && name !== before.name;
+  const switched = disabled !== undefined && disabled !== (before.disabled_at !== null);
+  if (!renamed && !switched) return { row: before, renamed, switched };
+  const row = await transaction
+    .updateTable("account")
+    .set({
+      ...(renamed ? { name } : {}),
+      ...(switched ? { disabled_at: disabled ? sql<Date>`now()` : null } : {}),
+    })
+    .where("id", "=", accountId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return { row, renamed, switched };
+}
+
 /** Accounts, oldest first, that come after the one named `afterId`. */
 export function listAccounts(
   database: AccountDatabase,

@@ -1,26 +1,24 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
-import { CreateKeyRequestSchema } from "../../../gen/media/account/v1/key_pb.ts";
 import { operatorOf } from "../../../lib/identity/caller.ts";
 import { type Clock, systemClock } from "../../../lib/runtime/clock.ts";
-import {
-  fromProtoAccountKind,
-  toProtoAccount,
-  toProtoAuditEntry,
-  toProtoKey,
-  toProtoMember,
-} from "../convert.ts";
+import { fromProtoAccountKind, toProtoAccount, toProtoAuditEntry, toProtoMember } from "../convert.ts";
 import { FieldIssues } from "../field-issues.ts";
-import { fromProtoCreateKeyRequest } from "../keys/key-requests.ts";
-import { noSpending } from "../keys/key-spending.ts";
-import { createKey } from "../keys/keys.ts";
 import { createCreditAdminHandlers } from "../money/credit-rpc.ts";
 import type { ProviderKeyOptions } from "../provider-keys/provider-key-rpc.ts";
 import { resealProviderKeys } from "../provider-keys/provider-keys.ts";
 import type { AccountDatabase } from "../store.ts";
-import { addMember, createAccount, getAccount, listAccounts, listMembers, removeMember } from "./accounts.ts";
+import {
+  addMember,
+  createAccount,
+  getAccount,
+  listAccounts,
+  listMembers,
+  removeMember,
+  updateAccount,
+} from "./accounts.ts";
+import { createKeyAdminHandlers } from "./admin-key-rpc.ts";
 import { checkUuids, readPageSize } from "./admin-requests.ts";
 import { listAudit, writeAudit } from "./audit.ts";
 import { createConsoleLink } from "./console-links.ts";
@@ -50,20 +48,9 @@ export function createAdminHandlers({
   return {
     ...accountHandlers(database),
     ...memberHandlers(database),
+    ...createKeyAdminHandlers({ database, maxRateLimitPerMinute, clock }),
     ...createCreditAdminHandlers(database),
     ...resealHandlers(database, providerKeys),
-    async createAccountKey({ accountId, key = create(CreateKeyRequestSchema) }, context) {
-      const operator = operatorOf(context);
-      checkUuids({ account_id: accountId });
-      const asked = fromProtoCreateKeyRequest(key, { nowMs: clock.nowMs(), maxRateLimitPerMinute }, "key.");
-      const { secret, row } = await database.transaction().execute(async (transaction) => {
-        const created = await createKey(transaction, accountId, asked, "key.member_id");
-        const subject = created.row.hash;
-        await writeAudit(transaction, { operator, action: "key.create", accountId, subject });
-        return created;
-      });
-      return { secret, key: toProtoKey(row, noSpending) };
-    },
     async createConsoleLink({ accountId }, context) {
       checkUuids({ account_id: accountId });
       const { code, expiresAt } = await createConsoleLink(database, accountId, operatorOf(context));
@@ -92,6 +79,22 @@ function accountHandlers(database: AccountDatabase): AdminHandlers {
         const { id } = account;
         await writeAudit(transaction, { operator, action: "account.create", accountId: id, subject: id });
         return account;
+      });
+      return { account: toProtoAccount(row) };
+    },
+    async updateAccount({ accountId, name, disabled }, context) {
+      const operator = operatorOf(context);
+      const issues = new FieldIssues();
+      issues.checkUuid("account_id", accountId);
+      if (name !== undefined) issues.checkName("name", name);
+      issues.throwIfAny();
+      const row = await database.transaction().execute(async (transaction) => {
+        const changed = await updateAccount(transaction, accountId, { name, disabled });
+        const audit = { operator, accountId, subject: accountId };
+        if (changed.renamed) await writeAudit(transaction, { ...audit, action: "account.rename" });
+        const switched = disabled ? "account.disable" : "account.enable";
+        if (changed.switched) await writeAudit(transaction, { ...audit, action: switched });
+        return changed.row;
       });
       return { account: toProtoAccount(row) };
     },

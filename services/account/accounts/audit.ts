@@ -5,14 +5,25 @@ interface AuditNote {
   readonly operator: string;
   readonly action:
     | "account.create"
+    | "account.rename"
+    | "account.disable"
+    | "account.enable"
     | "member.add"
     | "member.remove"
     | "key.create"
     | "console_link.create"
     | "console_link.redeem"
+    | "key.update"
+    | "key.disable"
+    | "key.enable"
+    | "key.rotate"
     | "credit.grant"
+    | "credit.correct"
     | "provider_keys.reseal"
-    | "provider.test";
+    | "provider.test"
+    | "destination.pause"
+    | "destination.resume"
+    | "destination.test";
   /** Without one it touched no single account. */
   readonly accountId?: string;
   readonly subject: string;

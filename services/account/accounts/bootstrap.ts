@@ -4,7 +4,7 @@ import { generateApiKey } from "../../../lib/identity/api-key.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
 import { createKey, type NewKey } from "../keys/keys.ts";
 import { accountMigrations } from "../migrations.ts";
-import { grantWithAudit } from "../money/credits.ts";
+import { moveWithAudit } from "../money/credits.ts";
 import type { AccountDatabase, AccountTables, KeyKindName } from "../store.ts";
 import { createAccount } from "./accounts.ts";
 import { writeAudit } from "./audit.ts";
@@ -71,8 +71,8 @@ export function bootstrapAccount(
       await writeAudit(transaction, { operator, action: "key.create", accountId: id, subject: row.hash });
     }
     if (creditNanoUsd > 0n) {
-      const grant = { accountId: id, amountNanoUsd: creditNanoUsd, grantId: bootstrapOperator };
-      await grantWithAudit(transaction, grant, { operator, note: "" });
+      const grant = { accountId: id, amountNanoUsd: creditNanoUsd, moveId: bootstrapOperator };
+      await moveWithAudit(transaction, grant, { operator, note: "" });
     }
     return { accountId: id, ...keys };
   });

@@ -101,17 +101,20 @@ function checkUnlimited(issues: FieldIssues, path: string, limits: Limits): void
   }
 }
 
-/** Reads a request to change a key. Throws `invalid_body`. */
+/** Reads a request to change a key; `path` stands before each issue's. Throws `invalid_body`. */
 export function fromProtoUpdateKeyRequest(
   request: UpdateKeyRequest,
   bounds: Pick<KeyBounds, "maxRateLimitPerMinute">,
+  path = "",
 ): KeyChange {
   const issues = new FieldIssues();
-  if (request.name !== undefined) issues.checkName("name", request.name);
-  checkLimits(issues, "", request, bounds);
-  const expiresAt = request.expiresAt && issues.toDate("expires_at", request.expiresAt);
+  if (request.name !== undefined) issues.checkName(`${path}name`, request.name);
+  checkLimits(issues, path, request, bounds);
+  const expiresAt = request.expiresAt && issues.toDate(`${path}expires_at`, request.expiresAt);
   const limitReset = request.limitReset === undefined ? undefined : fromProtoLimitReset(request.limitReset);
-  if (request.limitReset !== undefined && limitReset === undefined) issues.add("limit_reset", "is no period");
+  if (request.limitReset !== undefined && limitReset === undefined) {
+    issues.add(`${path}limit_reset`, "is no period");
+  }
   issues.throwIfAny();
   return {
     name: request.name,
@@ -124,12 +127,12 @@ export function fromProtoUpdateKeyRequest(
   };
 }
 
-/** Reads which key is to be replaced. Throws `invalid_body`. */
-export function fromProtoRotateKeyRequest(request: RotateKeyRequest): KeyRotation {
+/** Reads which key is to be replaced; `path` stands before each issue's. Throws `invalid_body`. */
+export function fromProtoRotateKeyRequest(request: RotateKeyRequest, path = ""): KeyRotation {
   const graceS = Number(request.graceS);
   const issues = new FieldIssues();
-  checkHash(issues, "hash", request.hash);
-  issues.checkInteger("grace_s", graceS, 0, maxKeyGraceS);
+  checkHash(issues, `${path}hash`, request.hash);
+  issues.checkInteger(`${path}grace_s`, graceS, 0, maxKeyGraceS);
   issues.throwIfAny();
   return { hash: request.hash, graceS };
 }

@@ -34,14 +34,18 @@ async function findUsableKey(database: AccountDatabase, hash: string) {
     .innerJoin("account", "account.id", "api_key.account_id")
     .leftJoin("member", "member.id", "api_key.member_id")
     .selectAll("api_key")
-    .select(["account.kind as account_kind", "member.removed_at as member_removed_at"])
+    .select([
+      "account.kind as account_kind",
+      "account.disabled_at as account_disabled_at",
+      "member.removed_at as member_removed_at",
+    ])
     .select(isExpired.as("is_expired"))
     .select(sql<boolean>`coalesce(last_used_at < now() - ${useInterval}, true)`.as("use_is_stale"))
     .where("api_key.hash", "=", hash)
     .where("api_key.deleted_at", "is", null)
     .executeTakeFirst();
   if (row === undefined) throw keyRefusal(ErrorReason.KEY_UNKNOWN, "the key is not known");
-  if (row.disabled || row.member_removed_at !== null) {
+  if (row.disabled || row.member_removed_at !== null || row.account_disabled_at !== null) {
     throw keyRefusal(ErrorReason.KEY_DISABLED, "the key is disabled");
   }
   if (row.is_expired) throw keyRefusal(ErrorReason.KEY_EXPIRED, "the key has expired");

@@ -144,27 +144,27 @@ export async function getKey(database: AccountDatabase, accountId: string, hash:
 }
 
 /**
- * Changes a key. Throws `record_unknown`, `invalid_body` for what this key can't have, and `last_management_key`.
+ * Changes a key. Throws `record_unknown`, `invalid_body` for what this key can't have, and `last_management_key` unless
+ * it may be that.
  */
-export function updateKey(
-  database: AccountDatabase,
+export async function updateKey(
+  transaction: AccountTransaction,
   accountId: string,
   hash: string,
   change: KeyChange,
+  { mayEndLast = false } = {},
 ): Promise<ApiKeyRow> {
-  return database.transaction().execute(async (transaction) => {
-    await lockKeyEndings(transaction, accountId);
-    const key = await lockKey(transaction, accountId, hash); // 4.
-    checkChange(key, change);
-    if (endsEarlier(key, change)) await checkNotLast(transaction, key); // 5.
-    if (Object.values(change).every((value) => value === undefined)) return key;
-    return transaction
-      .updateTable("api_key")
-      .set({ ...change, updated_at: sql<Date>`now()` })
-      .where("hash", "=", hash)
-      .returningAll()
-      .executeTakeFirstOrThrow();
-  });
+  await lockKeyEndings(transaction, accountId);
+  const key = await lockKey(transaction, accountId, hash); // 4.
+  checkChange(key, change);
+  if (!mayEndLast && endsEarlier(key, change)) await checkNotLast(transaction, key); // 5.
+  if (Object.values(change).every((value) => value === undefined)) return key;
+  return transaction
+    .updateTable("api_key")
+    .set({ ...change, updated_at: sql<Date>`now()` })
+    .where("hash", "=", hash)
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
 /** A key that stays as it is until the transaction ends. */

@@ -1,7 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { GrantCreditRequest, ListHoldsRequest } from "../../../gen/media/account/v1/account_admin_pb.ts";
+import type {
+  CorrectCreditRequest,
+  GrantCreditRequest,
+  ListHoldsRequest,
+} from "../../../gen/media/account/v1/account_admin_pb.ts";
 import type { AccountAdminService } from "../../../gen/media/account/v1/account_admin_service_pb.ts";
 import {
   type LedgerEntrySchema,
@@ -17,7 +21,7 @@ import { checkUuids } from "../accounts/admin-requests.ts";
 import { FieldIssues } from "../field-issues.ts";
 import type { AccountDatabase } from "../store.ts";
 import { listBooks } from "./books.ts";
-import { grantWithAudit } from "./credits.ts";
+import { moveWithAudit } from "./credits.ts";
 import { type HoldRange, type HoldRecord, listHolds } from "./holds.ts";
 import { type LedgerRow, listLedger } from "./list-ledger.ts";
 
@@ -55,18 +59,24 @@ function readLedgerPage({ pageToken, pageSize }: ListLedgerEntriesRequest) {
 function toProtoEntry(row: LedgerRow): MessageInitShape<typeof LedgerEntrySchema> {
   return {
     createdAt: timestampFromDate(row.at),
-    type: row.grant_id === null ? LedgerEntryType.CHARGE : LedgerEntryType.GRANT,
+    type: entryType(row),
     amountNanoUsd: row.amount_nano_usd,
     generationId: row.generation_id ?? "",
     grantId: row.grant_id ?? "",
   };
 }
 
-/** 10 million USD: what an account has been granted stays far below what a bigint holds. */
-const maxGrantNanoUsd = 10_000_000n * nanoUsdPerUsd;
-const grantIdPattern = /^[\x21-\x7e]{1,128}$/;
+function entryType({ grant_id, debit }: LedgerRow): LedgerEntryType {
+  if (grant_id === null) return LedgerEntryType.CHARGE;
+  return debit === "granted" ? LedgerEntryType.GRANT : LedgerEntryType.CORRECTION;
+}
 
-type CreditAdminRpcs = "grantCredit" | "listHolds" | "listBooks";
+/** 10 million USD: what an account has been granted stays far below what a bigint holds. */
+const maxMoveNanoUsd = 10_000_000n * nanoUsdPerUsd;
+const moveIdPattern = /^[\x21-\x7e]{1,128}$/;
+const moveIdForm = "must be 1 to 128 visible ASCII characters";
+
+type CreditAdminRpcs = "grantCredit" | "correctCredit" | "listHolds" | "listBooks";
 
 /** The handlers of AccountAdminService that are about credit. */
 export function createCreditAdminHandlers(
@@ -76,11 +86,20 @@ export function createCreditAdminHandlers(
     async grantCredit(request, context) {
       const operator = operatorOf(context);
       checkGrant(request);
-      const { note } = request;
-      const granted = await database
+      const { accountId, amountNanoUsd, grantId: moveId, note } = request;
+      const grant = { accountId, amountNanoUsd, moveId };
+      return database
         .transaction()
-        .execute((transaction) => grantWithAudit(transaction, request, { operator, note }));
-      return granted;
+        .execute((transaction) => moveWithAudit(transaction, grant, { operator, note }));
+    },
+    async correctCredit(request, context) {
+      const operator = operatorOf(context);
+      checkCorrection(request);
+      const { accountId, amountNanoUsd, correctionId: moveId, reason: note } = request;
+      const correction = { accountId, amountNanoUsd: -amountNanoUsd, moveId };
+      return database
+        .transaction()
+        .execute((transaction) => moveWithAudit(transaction, correction, { operator, note }));
     },
     async *listHolds(request, { signal }) {
       for await (const holds of listHolds(database, readRange(request), signal)) {
@@ -98,13 +117,25 @@ export function createCreditAdminHandlers(
 
 function checkGrant({ accountId, amountNanoUsd, grantId, note }: GrantCreditRequest): void {
   const issues = new FieldIssues();
-  issues.checkUuid("account_id", accountId);
-  if (amountNanoUsd <= 0n || amountNanoUsd > maxGrantNanoUsd) {
-    issues.add("amount_nano_usd", "must be above 0 and at most 10,000,000 USD");
-  }
-  if (!grantIdPattern.test(grantId)) issues.add("grant_id", "must be 1 to 128 visible ASCII characters");
+  checkMove(issues, accountId, amountNanoUsd);
+  if (!moveIdPattern.test(grantId)) issues.add("grant_id", moveIdForm);
   if (note !== "") issues.checkName("note", note);
   issues.throwIfAny();
+}
+
+function checkCorrection({ accountId, amountNanoUsd, correctionId, reason }: CorrectCreditRequest): void {
+  const issues = new FieldIssues();
+  checkMove(issues, accountId, amountNanoUsd);
+  if (!moveIdPattern.test(correctionId)) issues.add("correction_id", moveIdForm);
+  issues.checkName("reason", reason);
+  issues.throwIfAny();
+}
+
+function checkMove(issues: FieldIssues, accountId: string, amountNanoUsd: bigint): void {
+  issues.checkUuid("account_id", accountId);
+  if (amountNanoUsd <= 0n || amountNanoUsd > maxMoveNanoUsd) {
+    issues.add("amount_nano_usd", "must be above 0 and at most 10,000,000 USD");
+  }
 }
 
 function readRange(request: ListHoldsRequest): HoldRange {
@@ -121,6 +152,6 @@ function readRange(request: ListHoldsRequest): HoldRange {
   return { from: from ?? new Date(0), to: to ?? new Date(0) };
 }
 
-function toProtoHold({ revision, ...hold }: HoldRecord) {
-  return revision === null ? hold : { ...hold, revision };
+function toProtoHold({ revision, deadline, ...hold }: HoldRecord) {
+  return { ...hold, deadline: timestampFromDate(deadline), ...(revision === null ? {} : { revision }) };
 }

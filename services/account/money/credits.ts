@@ -2,38 +2,36 @@ import { formatUsd } from "../../../lib/money/nano-usd.ts";
 import { DomainError } from "../../../lib/runtime/domain-error.ts";
 import { writeAudit } from "../accounts/audit.ts";
 import type { AccountTransaction } from "../store.ts";
-import { type CreditGrant, type GrantedCredit, grantCredit } from "./ledger.ts";
+import { bookedMove, type CreditMove, type MovedCredit, moveCredit } from "./ledger.ts";
 
 /**
- * Gives credit and writes the audit entry of it, once for each grant id. Throws `record_unknown`, and `invalid_body` for a
- * grant id that stands for another account or amount.
+ * Gives credit or takes it back and writes the audit entry of it, once for each move id. Throws `record_unknown`,
+ * `credits_exhausted` where less is free than is taken back, and `invalid_body` for an id that stands for another account
+ * or amount.
  */
-export async function grantWithAudit(
+export async function moveWithAudit(
   transaction: AccountTransaction,
-  grant: CreditGrant,
+  move: CreditMove,
   { operator, note }: { readonly operator: string; readonly note: string },
-): Promise<GrantedCredit> {
-  const { accountId, amountNanoUsd, grantId } = grant;
-  const granted = await grantCredit(transaction, grant);
-  if (granted.applied) {
+): Promise<MovedCredit> {
+  const { accountId, amountNanoUsd, moveId } = move;
+  const isGrant = amountNanoUsd > 0n;
+  const moved = await moveCredit(transaction, move);
+  if (moved.applied) {
     const amount = `${formatUsd(amountNanoUsd)} USD`;
     await writeAudit(transaction, {
       operator,
-      action: "credit.grant",
+      action: isGrant ? "credit.grant" : "credit.correct",
       accountId,
-      subject: grantId,
+      subject: moveId,
       note: note === "" ? amount : `${amount}: ${note}`,
     });
-    return granted;
+    return moved;
   }
-  const earlier = await transaction
-    .selectFrom("ledger_entry")
-    .select(["account_id", "amount_nano_usd"])
-    .where("grant_id", "=", grantId)
-    .executeTakeFirstOrThrow();
-  if (earlier.account_id !== accountId || earlier.amount_nano_usd !== amountNanoUsd) {
-    const message = "stands for a grant to another account or of another amount";
-    throw DomainError.invalid([{ path: "grant_id", message }]);
+  const earlier = await bookedMove(transaction, moveId);
+  if (earlier.accountId !== accountId || earlier.amountNanoUsd !== amountNanoUsd) {
+    const message = "stands for a grant or correction of another account or amount";
+    throw DomainError.invalid([{ path: isGrant ? "grant_id" : "correction_id", message }]);
   }
-  return granted;
+  return moved;
 }

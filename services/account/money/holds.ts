@@ -36,8 +36,9 @@ export interface HoldName {
 }
 
 /** What reconciliation needs of a hold; `revision` is that of the event that stands, null while there is none. */
-export type HoldRecord = Omit<HoldSummary, "$typeName" | "$unknown" | "revision"> & {
+export type HoldRecord = Omit<HoldSummary, "$typeName" | "$unknown" | "revision" | "deadline"> & {
   readonly revision: number | null;
+  readonly deadline: Date;
 };
 
 /** Holds whose deadline is at or after `from` and before `to`. */
@@ -84,7 +85,7 @@ export async function* listHolds(
 ): AsyncGenerator<readonly HoldRecord[]> {
   const query = sql<HoldRecord>`
     SELECT id AS "generationId", account_id AS "accountId", state, revision, cost_nano_usd AS "costNanoUsd",
-      debited_nano_usd AS "debitedNanoUsd", seen
+      debited_nano_usd AS "debitedNanoUsd", seen, amount_nano_usd AS "amountNanoUsd", deadline
     FROM hold WHERE deadline >= ${from} AND deadline < ${to} ORDER BY id`;
   yield* readPages(database, query, signal);
 }

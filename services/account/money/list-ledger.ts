@@ -1,11 +1,14 @@
-import type { AccountDatabase } from "../store.ts";
+import type { AccountDatabase, BookName } from "../store.ts";
 
 /** An entry of the ledger, by the words of its table. */
 export interface LedgerRow {
   readonly at: Date;
   readonly amount_nano_usd: bigint;
   readonly generation_id: string | null;
+  /** Of a grant or a correction. */
   readonly grant_id: string | null;
+  /** The book that it is taken from. */
+  readonly debit: BookName;
 }
 
 /** A page of the ledger, and the entry before which the next one begins, if there is one. */
@@ -21,7 +24,7 @@ export async function listLedger(
 ): Promise<LedgerPage> {
   let query = database
     .selectFrom("ledger_entry")
-    .select(["id", "at", "amount_nano_usd", "generation_id", "grant_id"])
+    .select(["id", "at", "amount_nano_usd", "generation_id", "grant_id", "debit"])
     .where("account_id", "=", accountId);
   if (beforeId !== undefined) query = query.where("id", "<", beforeId);
   const found = await query

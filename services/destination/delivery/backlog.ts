@@ -7,7 +7,7 @@ export interface DeliveryBacklog {
   readonly enabledDestinations: number;
   /** Those of them whose last attempt failed, the paused ones left out. */
   readonly failingDestinations: number;
-  /** Those of them that are paused. */
+  /** Those of them that are paused after sustained failure. */
   readonly pausedDestinations: number;
   /** Events that wait, counted for each destination, up to a million. */
   readonly pendingEvents: number;
@@ -23,14 +23,15 @@ const maxCounted = 1_000_000;
 export async function readBacklog(database: DestinationDatabase): Promise<DeliveryBacklog> {
   const { rows } = await sql<DeliveryBacklog>`
     WITH line AS (
-      SELECT enabled, paused_at IS NOT NULL AS is_paused, failures > 0 AS is_failing,
+      SELECT enabled, paused_at IS NOT NULL AS is_paused,
+        (paused_at = operator_paused_at) IS NOT TRUE AS is_own, failures > 0 AS is_failing,
         (SELECT queued_at FROM pending WHERE pending.destination_id = lane.destination_id
           ORDER BY position LIMIT 1) AS oldest
       FROM lane
     )
     SELECT count(*) FILTER (WHERE enabled)::float AS "enabledDestinations",
       count(*) FILTER (WHERE enabled AND is_failing AND NOT is_paused)::float AS "failingDestinations",
-      count(*) FILTER (WHERE enabled AND is_paused)::float AS "pausedDestinations",
+      count(*) FILTER (WHERE enabled AND is_paused AND is_own)::float AS "pausedDestinations",
       (SELECT count(*) FROM (
         SELECT FROM pending WHERE destination_id IN (SELECT destination_id FROM lane) LIMIT ${maxCounted}
       ) AS counted)::float AS "pendingEvents",

@@ -34,9 +34,18 @@ export function toProtoDestination(row: ShownDestinationRow, keeper: SettingsKee
     config: config === undefined ? {} : masked(config, row, keeper),
     createdAt: timestampFromDate(row.created_at),
     updatedAt: timestampFromDate(row.updated_at),
-    pauseReason: row.paused_at === null ? PauseReason.UNSPECIFIED : PauseReason.SUSTAINED_FAILURE,
+    pauseReason: pauseReasonOf(row),
     lastFailure: config === undefined ? unreadable : row.last_failure,
   });
+}
+
+function pauseReasonOf({
+  paused_at,
+  operator_paused_at,
+}: Pick<ShownDestinationRow, "paused_at" | "operator_paused_at">): PauseReason {
+  if (paused_at === null) return PauseReason.UNSPECIFIED;
+  const isOperators = paused_at.getTime() === operator_paused_at?.getTime();
+  return isOperators ? PauseReason.OPERATOR : PauseReason.SUSTAINED_FAILURE;
 }
 
 /** Of a type that is not known here nothing is known to be no secret. */

@@ -47,6 +47,7 @@ function serviceOn(url: string) {
   const receivers = openReceivers({ allowedCidrs: [] });
   const service = createDestinationService({
     database,
+    recordAction: async () => undefined,
     log: silentLog,
     bus: awayBus,
     types: plainTypes,

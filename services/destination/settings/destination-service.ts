@@ -12,6 +12,7 @@ import { silentTracer } from "../../../lib/runtime/span.ts";
 import type { Sealer } from "../../../lib/secrets/seal.ts";
 import { callInterceptors, type ServiceCallOptions } from "../../../lib/service/call-interceptors.ts";
 import type { Service } from "../../../lib/service/run-service.ts";
+import { createAdminHandlers, type RecordDestinationAction } from "../admin-rpc.ts";
 import { Attempter } from "../delivery/attempt.ts";
 import { readBacklog } from "../delivery/backlog.ts";
 import { Deliveries, noneCounted } from "../delivery/deliveries.ts";
@@ -21,7 +22,7 @@ import { dispatchEvents } from "../delivery/dispatch.ts";
 import { type Housekeeping, startHousekeeping } from "../delivery/housekeeping.ts";
 import type { Receivers } from "../delivery/receivers.ts";
 import { destinationMigrations } from "../migrations.ts";
-import { createAdminHandlers, createDestinationHandlers } from "../rpc.ts";
+import { createDestinationHandlers } from "../rpc.ts";
 import type { DestinationDatabase } from "../store.ts";
 import { type DestinationTypes, SettingsKeeper } from "./settings-keeper.ts";
 
@@ -36,6 +37,7 @@ interface DestinationServiceOptions extends ServiceCallOptions {
   readonly retentionDays: number;
   /** What differs from the defaults. */
   readonly limits?: Partial<DeliveryLimits>;
+  readonly recordAction: RecordDestinationAction;
   /** From 0 to below 1. */
   random?(): number;
 }
@@ -63,9 +65,12 @@ export function createDestinationService(options: DestinationServiceOptions) {
       const translate = [translateDatabaseErrors];
       const interceptors = callInterceptors({ ...options, audience: "destination", clock, translate });
       const onDue = () => running?.deliveries.wake();
-      const handlers = createDestinationHandlers({ database, keeper, attempter, onDue });
-      router.service(DestinationService, handlers, { interceptors, ...messageLimits });
-      const adminHandlers = createAdminHandlers({ database, keeper, log });
+      const parts = { database, keeper, attempter, onDue };
+      router.service(DestinationService, createDestinationHandlers(parts), {
+        interceptors,
+        ...messageLimits,
+      });
+      const adminHandlers = createAdminHandlers({ ...parts, log, recordAction: options.recordAction });
       router.service(DestinationAdminService, adminHandlers, { interceptors });
     },
     readiness: () => schemaProblems(database, destinationMigrations),

@@ -113,7 +113,7 @@ export async function listDestinations(
   return atOneMoment(database, async (transaction) => {
     const rows = await shownDestinations(transaction, accountId)
       .selectAll("destination")
-      .select(["lane.enabled", "lane.paused_at", "lane.last_failure"])
+      .select(["lane.enabled", "lane.paused_at", "lane.operator_paused_at", "lane.last_failure"])
       .orderBy("destination.created_at")
       .orderBy("destination.id")
       .offset(offset)
@@ -142,7 +142,7 @@ export async function getDestination(
   const row = await shownDestinations(database, accountId)
     .where("destination.id", "=", id)
     .selectAll("destination")
-    .select(["lane.enabled", "lane.paused_at", "lane.last_failure"])
+    .select(["lane.enabled", "lane.paused_at", "lane.operator_paused_at", "lane.last_failure"])
     .executeTakeFirst();
   if (row === undefined) throw unknownDestination();
   return row;
@@ -193,12 +193,31 @@ async function tryAtOnce(
 }
 
 /** Delivers again, and at once. Throws `record_unknown`. */
-export async function resumeDestination(
+export function resumeDestination(
   database: DestinationDatabase,
   key: DestinationKey,
 ): Promise<ShownDestinationRow> {
+  return changeLane(database, key, (transaction) => tryAtOnce(transaction, key.id, unpaused));
+}
+
+/** Delivers no more until somebody resumes it; what waits is kept as long as ever. Throws `record_unknown`. */
+export function pauseDestination(
+  database: DestinationDatabase,
+  key: DestinationKey,
+): Promise<ShownDestinationRow> {
+  return changeLane(database, key, async (transaction) => {
+    await sql`UPDATE lane SET paused_at = now(), operator_paused_at = now()
+      WHERE destination_id = ${key.id} AND (paused_at = operator_paused_at) IS NOT TRUE`.execute(transaction);
+  });
+}
+
+function changeLane(
+  database: DestinationDatabase,
+  key: DestinationKey,
+  change: (transaction: DestinationTransaction) => Promise<void>,
+): Promise<ShownDestinationRow> {
   return database.transaction().execute(async (transaction) => {
-    const resumed = await transaction
+    const changed = await transaction
       .updateTable("destination")
       .set({ version: sql<number>`version + 1` })
       .where("id", "=", key.id)
@@ -206,8 +225,8 @@ export async function resumeDestination(
       .where("deleted_at", "is", null)
       .returning("id")
       .executeTakeFirst();
-    if (resumed === undefined) throw unknownDestination();
-    await tryAtOnce(transaction, key.id, unpaused);
+    if (changed === undefined) throw unknownDestination();
+    await change(transaction);
     return getDestination(transaction, key);
   });
 }

@@ -14,7 +14,7 @@ import { type Log, silentLog } from "../../../lib/runtime/log.ts";
 import { createAccount } from "../../../services/account/accounts/accounts.ts";
 import { accountMigrations } from "../../../services/account/migrations.ts";
 import type { HoldRequest } from "../../../services/account/money/holds.ts";
-import { grantCredit } from "../../../services/account/money/ledger.ts";
+import { moveCredit } from "../../../services/account/money/ledger.ts";
 import { createMoneyCounters } from "../../../services/account/money/money-totals.ts";
 import type { SettlementOptions } from "../../../services/account/money/settlements.ts";
 import type { AccountDatabase, AccountTables, LimitResetName } from "../../../services/account/store.ts";
@@ -77,7 +77,7 @@ export async function createPayer(
     const account = await createAccount(transaction, { kind: "personal", name: "a" });
     if (credit > 0n) {
       const grantId = randomUUID();
-      await grantCredit(transaction, { accountId: account.id, amountNanoUsd: credit, grantId });
+      await moveCredit(transaction, { accountId: account.id, amountNanoUsd: credit, moveId: grantId });
     }
     return account;
   });
@@ -222,7 +222,8 @@ export async function faultsOfBooks(database: AccountDatabase): Promise<string[]
       SELECT account_id, sum(amount_nano_usd) AS held FROM hold WHERE state = 'open' GROUP BY account_id
     ), book AS (
       SELECT account_id, sum(amount_nano_usd) FILTER (WHERE debit = 'customer' AND credit = 'revenue') AS charged,
-        sum(amount_nano_usd) FILTER (WHERE debit = 'granted' AND credit = 'customer') AS granted
+        sum(CASE debit WHEN 'granted' THEN amount_nano_usd ELSE -amount_nano_usd END)
+          FILTER (WHERE 'granted' IN (debit, credit)) AS granted
       FROM ledger_entry GROUP BY account_id
     ), debited AS (
       SELECT generation_id, sum(amount_nano_usd) AS amount FROM ledger_entry WHERE generation_id IS NOT NULL

@@ -4,9 +4,11 @@ import type { Client } from "@connectrpc/connect";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";
 import { KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
 import type { Bus } from "../../../lib/events/bus.ts";
+import { connectAccount } from "../../../lib/identity/account-client.ts";
 import { startRpcServer } from "../../../lib/rpc/server.ts";
 import type { Cidr } from "../../../lib/runtime/config.ts";
 import { type Log, silentLog } from "../../../lib/runtime/log.ts";
+import type { RecordDestinationAction } from "../../../services/destination/admin-rpc.ts";
 import type { DeliveryLimits } from "../../../services/destination/delivery/delivery-limits.ts";
 import { openReceivers } from "../../../services/destination/delivery/receivers.ts";
 import {
@@ -73,6 +75,7 @@ export async function startTestDestinationServer(
     retentionDays,
     limits: { ...quickLimits, ...options.limits },
     ...(await identityOf(account, "destination", log)),
+    recordAction: await recorderOf(account),
   });
   const { services, routes, readiness } = destination;
   const server = await startRpcServer({
@@ -100,6 +103,12 @@ export async function startTestDestinationServer(
       await account.close();
     },
   };
+}
+
+async function recorderOf({ url, keyFiles }: TestAccountServer): Promise<RecordDestinationAction> {
+  const config = { ACCOUNT_URL: url, SERVICE_KEY_FILE: keyFiles.keyFile("destination") };
+  const client = await connectAccount(config, "destination");
+  return (action) => client.recordDestinationAction(action);
 }
 
 async function newAccount(server: TestAccountServer): Promise<TestDestinationAccount> {

@@ -10,7 +10,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Account, AccountKind, Member } from "./account_pb.ts";
 import { file_media_account_v1_account } from "./account_pb.ts";
-import type { CreateKeyRequest, Key } from "./key_pb.ts";
+import type { CreateKeyRequest, Key, RotateKeyRequest, UpdateKeyRequest } from "./key_pb.ts";
 import { file_media_account_v1_key } from "./key_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/account_admin.proto.
  */
 export const file_media_account_v1_account_admin: GenFile = /*@__PURE__*/
-  fileDesc("CiRtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW4ucHJvdG8SEG1lZGlhLmFjY291bnQudjEiUQoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSKwoEa2luZBgBIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgCIAEoCSJDChVDcmVhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCJPChNMaXN0QWNjb3VudHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkSFgoJcGFnZV9zaXplGAIgASgFSACIAQFCDAoKX3BhZ2Vfc2l6ZSJcChRMaXN0QWNjb3VudHNSZXNwb25zZRIrCghhY2NvdW50cxgBIAMoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0QWNjb3VudFJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChJHZXRBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCI0ChBBZGRNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCSI9ChFBZGRNZW1iZXJSZXNwb25zZRIoCgZtZW1iZXIYASABKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciIoChJMaXN0TWVtYmVyc1JlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChNMaXN0TWVtYmVyc1Jlc3BvbnNlEikKB21lbWJlcnMYASADKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciI8ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIkAKFFJlbW92ZU1lbWJlclJlc3BvbnNlEigKBm1lbWJlchgBIAEoCzIYLm1lZGlhLmFjY291bnQudjEuTWVtYmVyIl4KF0NyZWF0ZUFjY291bnRLZXlSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSLwoDa2V5GAIgASgLMiIubWVkaWEuYWNjb3VudC52MS5DcmVhdGVLZXlSZXF1ZXN0Ik4KGENyZWF0ZUFjY291bnRLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkiYQoSR3JhbnRDcmVkaXRSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSFwoPYW1vdW50X25hbm9fdXNkGAIgASgDEhAKCGdyYW50X2lkGAMgASgJEgwKBG5vdGUYBCABKAkiQAoTR3JhbnRDcmVkaXRSZXNwb25zZRIYChBiYWxhbmNlX25hbm9fdXNkGAEgASgDEg8KB2FwcGxpZWQYAiABKAgiGwoZUmVzZWFsUHJvdmlkZXJLZXlzUmVxdWVzdCJTChpSZXNlYWxQcm92aWRlcktleXNSZXNwb25zZRIQCghyZXNlYWxlZBgBIAEoAxIPCgdjdXJyZW50GAIgASgDEhIKCnVucmVhZGFibGUYAyABKAMiZAoQTGlzdEhvbGRzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiqgEKC0hvbGRTdW1tYXJ5EhUKDWdlbmVyYXRpb25faWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIVCghyZXZpc2lvbhgEIAEoBUgAiAEBEhUKDWNvc3RfbmFub191c2QYBSABKAMSGAoQZGViaXRlZF9uYW5vX3VzZBgGIAEoAxIMCgRzZWVuGAcgASgIQgsKCV9yZXZpc2lvbiJBChFMaXN0SG9sZHNSZXNwb25zZRIsCgVob2xkcxgBIAMoCzIdLm1lZGlhLmFjY291bnQudjEuSG9sZFN1bW1hcnkiJgoQTGlzdEJvb2tzUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJIqADCgxBY2NvdW50Qm9va3MSEgoKYWNjb3VudF9pZBgBIAEoCRIYChBncmFudGVkX25hbm9fdXNkGAIgASgDEh8KF2xlZGdlcl9ncmFudGVkX25hbm9fdXNkGAMgASgDEhgKEGNoYXJnZWRfbmFub191c2QYBCABKAMSHwoXbGVkZ2VyX2NoYXJnZWRfbmFub191c2QYBSABKAMSFQoNaGVsZF9uYW5vX3VzZBgGIAEoAxIbChNvcGVuX2hvbGRzX25hbm9fdXNkGAcgASgDEhkKEWtleV9oZWxkX25hbm9fdXNkGAggASgDEh4KFmtleV9kYXlzX2hlbGRfbmFub191c2QYCSABKAMSHwoXb3Blbl9ob2xkc19rZXlfbmFub191c2QYCiABKAMSGgoSa2V5X3NwZW50X25hbm9fdXNkGAsgASgDEh8KF2tleV9kYXlzX3NwZW50X25hbm9fdXNkGAwgASgDEhkKEWtleV9ieW9rX25hbm9fdXNkGA0gASgDEh4KFmtleV9kYXlzX2J5b2tfbmFub191c2QYDiABKAMiQgoRTGlzdEJvb2tzUmVzcG9uc2USLQoFYm9va3MYASADKAsyHi5tZWRpYS5hY2NvdW50LnYxLkFjY291bnRCb29rcyKVAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoAxImCgJhdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3BlcmF0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEhIKCmFjY291bnRfaWQYBSABKAkSDwoHc3ViamVjdBgGIAEoCRIMCgRub3RlGAcgASgJInkKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSFgoJYmVmb3JlX2lkGAIgASgDSACIAQESFgoJcGFnZV9zaXplGAMgASgFSAGIAQFCDAoKX2JlZm9yZV9pZEIMCgpfcGFnZV9zaXplIkkKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRItCgdlbnRyaWVzGAEgAygLMhwubWVkaWEuYWNjb3VudC52MS5BdWRpdEVudHJ5Ii4KGENyZWF0ZUNvbnNvbGVMaW5rUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJIlkKGUNyZWF0ZUNvbnNvbGVMaW5rUmVzcG9uc2USDAoEY29kZRgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_google_protobuf_timestamp, file_media_account_v1_account, file_media_account_v1_key]);
+  fileDesc("CiRtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW4ucHJvdG8SEG1lZGlhLmFjY291bnQudjEiUQoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSKwoEa2luZBgBIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgCIAEoCSJDChVDcmVhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCJPChNMaXN0QWNjb3VudHNSZXF1ZXN0EhIKCnBhZ2VfdG9rZW4YASABKAkSFgoJcGFnZV9zaXplGAIgASgFSACIAQFCDAoKX3BhZ2Vfc2l6ZSJcChRMaXN0QWNjb3VudHNSZXNwb25zZRIrCghhY2NvdW50cxgBIAMoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0QWNjb3VudFJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChJHZXRBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCJqChRVcGRhdGVBY2NvdW50UmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIVCghkaXNhYmxlZBgDIAEoCEgBiAEBQgcKBV9uYW1lQgsKCV9kaXNhYmxlZCJDChVVcGRhdGVBY2NvdW50UmVzcG9uc2USKgoHYWNjb3VudBgBIAEoCzIZLm1lZGlhLmFjY291bnQudjEuQWNjb3VudCI0ChBBZGRNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCSI9ChFBZGRNZW1iZXJSZXNwb25zZRIoCgZtZW1iZXIYASABKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciIoChJMaXN0TWVtYmVyc1JlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJAChNMaXN0TWVtYmVyc1Jlc3BvbnNlEikKB21lbWJlcnMYASADKAsyGC5tZWRpYS5hY2NvdW50LnYxLk1lbWJlciI8ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSEQoJbWVtYmVyX2lkGAIgASgJIkAKFFJlbW92ZU1lbWJlclJlc3BvbnNlEigKBm1lbWJlchgBIAEoCzIYLm1lZGlhLmFjY291bnQudjEuTWVtYmVyIl4KF0NyZWF0ZUFjY291bnRLZXlSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSLwoDa2V5GAIgASgLMiIubWVkaWEuYWNjb3VudC52MS5DcmVhdGVLZXlSZXF1ZXN0Ik4KGENyZWF0ZUFjY291bnRLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkiXgoXVXBkYXRlQWNjb3VudEtleVJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCRIvCgNrZXkYAiABKAsyIi5tZWRpYS5hY2NvdW50LnYxLlVwZGF0ZUtleVJlcXVlc3QiPgoYVXBkYXRlQWNjb3VudEtleVJlc3BvbnNlEiIKA2tleRgBIAEoCzIVLm1lZGlhLmFjY291bnQudjEuS2V5Il4KF1JvdGF0ZUFjY291bnRLZXlSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSLwoDa2V5GAIgASgLMiIubWVkaWEuYWNjb3VudC52MS5Sb3RhdGVLZXlSZXF1ZXN0Ik4KGFJvdGF0ZUFjY291bnRLZXlSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIgoDa2V5GAIgASgLMhUubWVkaWEuYWNjb3VudC52MS5LZXkiYQoSR3JhbnRDcmVkaXRSZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSFwoPYW1vdW50X25hbm9fdXNkGAIgASgDEhAKCGdyYW50X2lkGAMgASgJEgwKBG5vdGUYBCABKAkiQAoTR3JhbnRDcmVkaXRSZXNwb25zZRIYChBiYWxhbmNlX25hbm9fdXNkGAEgASgDEg8KB2FwcGxpZWQYAiABKAgiagoUQ29ycmVjdENyZWRpdFJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCRIXCg9hbW91bnRfbmFub191c2QYAiABKAMSFQoNY29ycmVjdGlvbl9pZBgDIAEoCRIOCgZyZWFzb24YBCABKAkiQgoVQ29ycmVjdENyZWRpdFJlc3BvbnNlEhgKEGJhbGFuY2VfbmFub191c2QYASABKAMSDwoHYXBwbGllZBgCIAEoCCIbChlSZXNlYWxQcm92aWRlcktleXNSZXF1ZXN0IlMKGlJlc2VhbFByb3ZpZGVyS2V5c1Jlc3BvbnNlEhAKCHJlc2VhbGVkGAEgASgDEg8KB2N1cnJlbnQYAiABKAMSEgoKdW5yZWFkYWJsZRgDIAEoAyJkChBMaXN0SG9sZHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLxAQoLSG9sZFN1bW1hcnkSFQoNZ2VuZXJhdGlvbl9pZBgBIAEoCRISCgphY2NvdW50X2lkGAIgASgJEg0KBXN0YXRlGAMgASgJEhUKCHJldmlzaW9uGAQgASgFSACIAQESFQoNY29zdF9uYW5vX3VzZBgFIAEoAxIYChBkZWJpdGVkX25hbm9fdXNkGAYgASgDEgwKBHNlZW4YByABKAgSFwoPYW1vdW50X25hbm9fdXNkGAggASgDEiwKCGRlYWRsaW5lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEILCglfcmV2aXNpb24iQQoRTGlzdEhvbGRzUmVzcG9uc2USLAoFaG9sZHMYASADKAsyHS5tZWRpYS5hY2NvdW50LnYxLkhvbGRTdW1tYXJ5IiYKEExpc3RCb29rc1JlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSKgAwoMQWNjb3VudEJvb2tzEhIKCmFjY291bnRfaWQYASABKAkSGAoQZ3JhbnRlZF9uYW5vX3VzZBgCIAEoAxIfChdsZWRnZXJfZ3JhbnRlZF9uYW5vX3VzZBgDIAEoAxIYChBjaGFyZ2VkX25hbm9fdXNkGAQgASgDEh8KF2xlZGdlcl9jaGFyZ2VkX25hbm9fdXNkGAUgASgDEhUKDWhlbGRfbmFub191c2QYBiABKAMSGwoTb3Blbl9ob2xkc19uYW5vX3VzZBgHIAEoAxIZChFrZXlfaGVsZF9uYW5vX3VzZBgIIAEoAxIeChZrZXlfZGF5c19oZWxkX25hbm9fdXNkGAkgASgDEh8KF29wZW5faG9sZHNfa2V5X25hbm9fdXNkGAogASgDEhoKEmtleV9zcGVudF9uYW5vX3VzZBgLIAEoAxIfChdrZXlfZGF5c19zcGVudF9uYW5vX3VzZBgMIAEoAxIZChFrZXlfYnlva19uYW5vX3VzZBgNIAEoAxIeChZrZXlfZGF5c19ieW9rX25hbm9fdXNkGA4gASgDIkIKEUxpc3RCb29rc1Jlc3BvbnNlEi0KBWJvb2tzGAEgAygLMh4ubWVkaWEuYWNjb3VudC52MS5BY2NvdW50Qm9va3MilQEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAMSJgoCYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCG9wZXJhdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRISCgphY2NvdW50X2lkGAUgASgJEg8KB3N1YmplY3QYBiABKAkSDAoEbm90ZRgHIAEoCSJ5ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBISCgphY2NvdW50X2lkGAEgASgJEhYKCWJlZm9yZV9pZBgCIAEoA0gAiAEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUgBiAEBQgwKCl9iZWZvcmVfaWRCDAoKX3BhZ2Vfc2l6ZSJJChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USLQoHZW50cmllcxgBIAMoCzIcLm1lZGlhLmFjY291bnQudjEuQXVkaXRFbnRyeSIuChhDcmVhdGVDb25zb2xlTGlua1JlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCSJZChlDcmVhdGVDb25zb2xlTGlua1Jlc3BvbnNlEgwKBGNvZGUYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp, file_media_account_v1_account, file_media_account_v1_key]);
 
 /**
  * Asks for a new account.
@@ -168,6 +168,62 @@ export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PUR
   messageDesc(file_media_account_v1_account_admin, 5);
 
 /**
+ * Asks for a change of an account; what is unset stays as it is.
+ *
+ * @generated from message media.account.v1.UpdateAccountRequest
+ */
+export type UpdateAccountRequest = Message<"media.account.v1.UpdateAccountRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * A name for people, 1 to 256 characters.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Whether all of its keys are refused. Holds everywhere within 5 s; what is under way ends and is charged.
+   *
+   * @generated from field: optional bool disabled = 3;
+   */
+  disabled?: boolean | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateAccountRequest.
+ * Use `create(UpdateAccountRequestSchema)` to create a new message.
+ */
+export const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 6);
+
+/**
+ * The account after the change.
+ *
+ * @generated from message media.account.v1.UpdateAccountResponse
+ */
+export type UpdateAccountResponse = Message<"media.account.v1.UpdateAccountResponse"> & {
+  /**
+   * As it is stored now.
+   *
+   * @generated from field: media.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateAccountResponse.
+ * Use `create(UpdateAccountResponseSchema)` to create a new message.
+ */
+export const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 7);
+
+/**
  * Asks to add a member to an organization.
  *
  * @generated from message media.account.v1.AddMemberRequest
@@ -193,7 +249,7 @@ export type AddMemberRequest = Message<"media.account.v1.AddMemberRequest"> & {
  * Use `create(AddMemberRequestSchema)` to create a new message.
  */
 export const AddMemberRequestSchema: GenMessage<AddMemberRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 6);
+  messageDesc(file_media_account_v1_account_admin, 8);
 
 /**
  * The new member.
@@ -214,7 +270,7 @@ export type AddMemberResponse = Message<"media.account.v1.AddMemberResponse"> & 
  * Use `create(AddMemberResponseSchema)` to create a new message.
  */
 export const AddMemberResponseSchema: GenMessage<AddMemberResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 7);
+  messageDesc(file_media_account_v1_account_admin, 9);
 
 /**
  * Asks for an organization's members.
@@ -235,7 +291,7 @@ export type ListMembersRequest = Message<"media.account.v1.ListMembersRequest"> 
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 8);
+  messageDesc(file_media_account_v1_account_admin, 10);
 
 /**
  * The members, oldest first; those who left included.
@@ -256,7 +312,7 @@ export type ListMembersResponse = Message<"media.account.v1.ListMembersResponse"
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 9);
+  messageDesc(file_media_account_v1_account_admin, 11);
 
 /**
  * Asks to remove a member; their keys are disabled with it.
@@ -284,7 +340,7 @@ export type RemoveMemberRequest = Message<"media.account.v1.RemoveMemberRequest"
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 10);
+  messageDesc(file_media_account_v1_account_admin, 12);
 
 /**
  * The member is removed.
@@ -305,7 +361,7 @@ export type RemoveMemberResponse = Message<"media.account.v1.RemoveMemberRespons
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 11);
+  messageDesc(file_media_account_v1_account_admin, 13);
 
 /**
  * Asks for a key in any account: for who has none yet, or lost theirs.
@@ -333,7 +389,7 @@ export type CreateAccountKeyRequest = Message<"media.account.v1.CreateAccountKey
  * Use `create(CreateAccountKeyRequestSchema)` to create a new message.
  */
 export const CreateAccountKeyRequestSchema: GenMessage<CreateAccountKeyRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 12);
+  messageDesc(file_media_account_v1_account_admin, 14);
 
 /**
  * The new key.
@@ -361,7 +417,112 @@ export type CreateAccountKeyResponse = Message<"media.account.v1.CreateAccountKe
  * Use `create(CreateAccountKeyResponseSchema)` to create a new message.
  */
 export const CreateAccountKeyResponseSchema: GenMessage<CreateAccountKeyResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 13);
+  messageDesc(file_media_account_v1_account_admin, 15);
+
+/**
+ * Asks to change a key of any account.
+ *
+ * @generated from message media.account.v1.UpdateAccountKeyRequest
+ */
+export type UpdateAccountKeyRequest = Message<"media.account.v1.UpdateAccountKeyRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * What is to change. Unlike an account's own keys, an operator may disable its last management key. Required.
+   *
+   * @generated from field: media.account.v1.UpdateKeyRequest key = 2;
+   */
+  key?: UpdateKeyRequest | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateAccountKeyRequest.
+ * Use `create(UpdateAccountKeyRequestSchema)` to create a new message.
+ */
+export const UpdateAccountKeyRequestSchema: GenMessage<UpdateAccountKeyRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 16);
+
+/**
+ * The key after the change.
+ *
+ * @generated from message media.account.v1.UpdateAccountKeyResponse
+ */
+export type UpdateAccountKeyResponse = Message<"media.account.v1.UpdateAccountKeyResponse"> & {
+  /**
+   * As it is stored now.
+   *
+   * @generated from field: media.account.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.UpdateAccountKeyResponse.
+ * Use `create(UpdateAccountKeyResponseSchema)` to create a new message.
+ */
+export const UpdateAccountKeyResponseSchema: GenMessage<UpdateAccountKeyResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 17);
+
+/**
+ * Asks for a successor of a key of any account.
+ *
+ * @generated from message media.account.v1.RotateAccountKeyRequest
+ */
+export type RotateAccountKeyRequest = Message<"media.account.v1.RotateAccountKeyRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * Which key, and how long it still works. Required.
+   *
+   * @generated from field: media.account.v1.RotateKeyRequest key = 2;
+   */
+  key?: RotateKeyRequest | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.RotateAccountKeyRequest.
+ * Use `create(RotateAccountKeyRequestSchema)` to create a new message.
+ */
+export const RotateAccountKeyRequestSchema: GenMessage<RotateAccountKeyRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 18);
+
+/**
+ * The successor, as RotateKeyResponse has it.
+ *
+ * @generated from message media.account.v1.RotateAccountKeyResponse
+ */
+export type RotateAccountKeyResponse = Message<"media.account.v1.RotateAccountKeyResponse"> & {
+  /**
+   * The new key itself, shown this once.
+   *
+   * @generated from field: string secret = 1;
+   */
+  secret: string;
+
+  /**
+   * Everything else about it.
+   *
+   * @generated from field: media.account.v1.Key key = 2;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message media.account.v1.RotateAccountKeyResponse.
+ * Use `create(RotateAccountKeyResponseSchema)` to create a new message.
+ */
+export const RotateAccountKeyResponseSchema: GenMessage<RotateAccountKeyResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 19);
 
 /**
  * Asks to give credit to an account.
@@ -403,7 +564,7 @@ export type GrantCreditRequest = Message<"media.account.v1.GrantCreditRequest"> 
  * Use `create(GrantCreditRequestSchema)` to create a new message.
  */
 export const GrantCreditRequestSchema: GenMessage<GrantCreditRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 14);
+  messageDesc(file_media_account_v1_account_admin, 20);
 
 /**
  * The grant stands.
@@ -431,7 +592,78 @@ export type GrantCreditResponse = Message<"media.account.v1.GrantCreditResponse"
  * Use `create(GrantCreditResponseSchema)` to create a new message.
  */
 export const GrantCreditResponseSchema: GenMessage<GrantCreditResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 15);
+  messageDesc(file_media_account_v1_account_admin, 21);
+
+/**
+ * Asks to take granted credit back.
+ *
+ * @generated from message media.account.v1.CorrectCreditRequest
+ */
+export type CorrectCreditRequest = Message<"media.account.v1.CorrectCreditRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * How much is taken back, nano-USD, above 0 and at most what the account has free: its balance less its holds.
+   *
+   * @generated from field: int64 amount_nano_usd = 2;
+   */
+  amountNanoUsd: bigint;
+
+  /**
+   * Makes the correction idempotent: the same id corrects once, one account. Grants and corrections share their ids. 1 to
+   * 128 visible ASCII characters. Required.
+   *
+   * @generated from field: string correction_id = 3;
+   */
+  correctionId: string;
+
+  /**
+   * Why, for the audit; 1 to 256 characters on one line. Required.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message media.account.v1.CorrectCreditRequest.
+ * Use `create(CorrectCreditRequestSchema)` to create a new message.
+ */
+export const CorrectCreditRequestSchema: GenMessage<CorrectCreditRequest> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 22);
+
+/**
+ * The correction stands.
+ *
+ * @generated from message media.account.v1.CorrectCreditResponse
+ */
+export type CorrectCreditResponse = Message<"media.account.v1.CorrectCreditResponse"> & {
+  /**
+   * Balance after it, nano-USD, holds not taken off.
+   *
+   * @generated from field: int64 balance_nano_usd = 1;
+   */
+  balanceNanoUsd: bigint;
+
+  /**
+   * Whether this call made it; false when the same id had been used before.
+   *
+   * @generated from field: bool applied = 2;
+   */
+  applied: boolean;
+};
+
+/**
+ * Describes the message media.account.v1.CorrectCreditResponse.
+ * Use `create(CorrectCreditResponseSchema)` to create a new message.
+ */
+export const CorrectCreditResponseSchema: GenMessage<CorrectCreditResponse> = /*@__PURE__*/
+  messageDesc(file_media_account_v1_account_admin, 23);
 
 /**
  * Asks to seal all provider keys again with the newest master key.
@@ -446,7 +678,7 @@ export type ResealProviderKeysRequest = Message<"media.account.v1.ResealProvider
  * Use `create(ResealProviderKeysRequestSchema)` to create a new message.
  */
 export const ResealProviderKeysRequestSchema: GenMessage<ResealProviderKeysRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 16);
+  messageDesc(file_media_account_v1_account_admin, 24);
 
 /**
  * What was done. Repeating the call goes on where an earlier one was cut off.
@@ -481,7 +713,7 @@ export type ResealProviderKeysResponse = Message<"media.account.v1.ResealProvide
  * Use `create(ResealProviderKeysResponseSchema)` to create a new message.
  */
 export const ResealProviderKeysResponseSchema: GenMessage<ResealProviderKeysResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 17);
+  messageDesc(file_media_account_v1_account_admin, 25);
 
 /**
  * Asks for the holds of a span of time.
@@ -509,7 +741,7 @@ export type ListHoldsRequest = Message<"media.account.v1.ListHoldsRequest"> & {
  * Use `create(ListHoldsRequestSchema)` to create a new message.
  */
 export const ListHoldsRequestSchema: GenMessage<ListHoldsRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 18);
+  messageDesc(file_media_account_v1_account_admin, 26);
 
 /**
  * What reconciliation needs of one hold.
@@ -565,6 +797,20 @@ export type HoldSummary = Message<"media.account.v1.HoldSummary"> & {
    * @generated from field: bool seen = 7;
    */
   seen: boolean;
+
+  /**
+   * What was asked to be held, nano-USD.
+   *
+   * @generated from field: int64 amount_nano_usd = 8;
+   */
+  amountNanoUsd: bigint;
+
+  /**
+   * The request's deadline.
+   *
+   * @generated from field: google.protobuf.Timestamp deadline = 9;
+   */
+  deadline?: Timestamp | undefined;
 };
 
 /**
@@ -572,7 +818,7 @@ export type HoldSummary = Message<"media.account.v1.HoldSummary"> & {
  * Use `create(HoldSummarySchema)` to create a new message.
  */
 export const HoldSummarySchema: GenMessage<HoldSummary> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 19);
+  messageDesc(file_media_account_v1_account_admin, 27);
 
 /**
  * A batch of holds, ordered by generation id over the whole stream.
@@ -593,7 +839,7 @@ export type ListHoldsResponse = Message<"media.account.v1.ListHoldsResponse"> & 
  * Use `create(ListHoldsResponseSchema)` to create a new message.
  */
 export const ListHoldsResponseSchema: GenMessage<ListHoldsResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 20);
+  messageDesc(file_media_account_v1_account_admin, 28);
 
 /**
  * Asks for what the books of accounts say.
@@ -614,7 +860,7 @@ export type ListBooksRequest = Message<"media.account.v1.ListBooksRequest"> & {
  * Use `create(ListBooksRequestSchema)` to create a new message.
  */
 export const ListBooksRequestSchema: GenMessage<ListBooksRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 21);
+  messageDesc(file_media_account_v1_account_admin, 29);
 
 /**
  * What an account's books say, nano-USD, all at one moment. In good order `granted`, `charged` and `held` equal the sums
@@ -631,7 +877,7 @@ export type AccountBooks = Message<"media.account.v1.AccountBooks"> & {
   accountId: string;
 
   /**
-   * All that was granted, as the account says.
+   * All that was granted less what was taken back, as the account says.
    *
    * @generated from field: int64 granted_nano_usd = 2;
    */
@@ -727,7 +973,7 @@ export type AccountBooks = Message<"media.account.v1.AccountBooks"> & {
  * Use `create(AccountBooksSchema)` to create a new message.
  */
 export const AccountBooksSchema: GenMessage<AccountBooks> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 22);
+  messageDesc(file_media_account_v1_account_admin, 30);
 
 /**
  * A batch of books, ordered by account id over the whole stream.
@@ -748,7 +994,7 @@ export type ListBooksResponse = Message<"media.account.v1.ListBooksResponse"> & 
  * Use `create(ListBooksResponseSchema)` to create a new message.
  */
 export const ListBooksResponseSchema: GenMessage<ListBooksResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 23);
+  messageDesc(file_media_account_v1_account_admin, 31);
 
 /**
  * One change that an operator made.
@@ -811,7 +1057,7 @@ export type AuditEntry = Message<"media.account.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 24);
+  messageDesc(file_media_account_v1_account_admin, 32);
 
 /**
  * Asks for the audit.
@@ -846,7 +1092,7 @@ export type ListAuditEntriesRequest = Message<"media.account.v1.ListAuditEntries
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 25);
+  messageDesc(file_media_account_v1_account_admin, 33);
 
 /**
  * Audit entries, newest first.
@@ -867,7 +1113,7 @@ export type ListAuditEntriesResponse = Message<"media.account.v1.ListAuditEntrie
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 26);
+  messageDesc(file_media_account_v1_account_admin, 34);
 
 /**
  * Asks for a code for the console.
@@ -888,7 +1134,7 @@ export type CreateConsoleLinkRequest = Message<"media.account.v1.CreateConsoleLi
  * Use `create(CreateConsoleLinkRequestSchema)` to create a new message.
  */
 export const CreateConsoleLinkRequestSchema: GenMessage<CreateConsoleLinkRequest> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 27);
+  messageDesc(file_media_account_v1_account_admin, 35);
 
 /**
  * A code that was made.
@@ -916,5 +1162,5 @@ export type CreateConsoleLinkResponse = Message<"media.account.v1.CreateConsoleL
  * Use `create(CreateConsoleLinkResponseSchema)` to create a new message.
  */
 export const CreateConsoleLinkResponseSchema: GenMessage<CreateConsoleLinkResponse> = /*@__PURE__*/
-  messageDesc(file_media_account_v1_account_admin, 28);
+  messageDesc(file_media_account_v1_account_admin, 36);
 

@@ -4,17 +4,17 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { AddMemberRequestSchema, AddMemberResponseSchema, CreateAccountKeyRequestSchema, CreateAccountKeyResponseSchema, CreateAccountRequestSchema, CreateAccountResponseSchema, CreateConsoleLinkRequestSchema, CreateConsoleLinkResponseSchema, GetAccountRequestSchema, GetAccountResponseSchema, GrantCreditRequestSchema, GrantCreditResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListAuditEntriesRequestSchema, ListAuditEntriesResponseSchema, ListBooksRequestSchema, ListBooksResponseSchema, ListHoldsRequestSchema, ListHoldsResponseSchema, ListMembersRequestSchema, ListMembersResponseSchema, RemoveMemberRequestSchema, RemoveMemberResponseSchema, ResealProviderKeysRequestSchema, ResealProviderKeysResponseSchema } from "./account_admin_pb.ts";
+import type { AddMemberRequestSchema, AddMemberResponseSchema, CorrectCreditRequestSchema, CorrectCreditResponseSchema, CreateAccountKeyRequestSchema, CreateAccountKeyResponseSchema, CreateAccountRequestSchema, CreateAccountResponseSchema, CreateConsoleLinkRequestSchema, CreateConsoleLinkResponseSchema, GetAccountRequestSchema, GetAccountResponseSchema, GrantCreditRequestSchema, GrantCreditResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListAuditEntriesRequestSchema, ListAuditEntriesResponseSchema, ListBooksRequestSchema, ListBooksResponseSchema, ListHoldsRequestSchema, ListHoldsResponseSchema, ListMembersRequestSchema, ListMembersResponseSchema, RemoveMemberRequestSchema, RemoveMemberResponseSchema, ResealProviderKeysRequestSchema, ResealProviderKeysResponseSchema, RotateAccountKeyRequestSchema, RotateAccountKeyResponseSchema, UpdateAccountKeyRequestSchema, UpdateAccountKeyResponseSchema, UpdateAccountRequestSchema, UpdateAccountResponseSchema } from "./account_admin_pb.ts";
 import { file_media_account_v1_account_admin } from "./account_admin_pb.ts";
 
 /**
  * Describes the file media/account/v1/account_admin_service.proto.
  */
 export const file_media_account_v1_account_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("CixtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW5fc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTK2CgoTQWNjb3VudEFkbWluU2VydmljZRJiCg1DcmVhdGVBY2NvdW50EiYubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIgASYgoMTGlzdEFjY291bnRzEiUubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXF1ZXN0GiYubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXNwb25zZSIDkAIBElwKCkdldEFjY291bnQSIy5tZWRpYS5hY2NvdW50LnYxLkdldEFjY291bnRSZXF1ZXN0GiQubWVkaWEuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiA5ACARJWCglBZGRNZW1iZXISIi5tZWRpYS5hY2NvdW50LnYxLkFkZE1lbWJlclJlcXVlc3QaIy5tZWRpYS5hY2NvdW50LnYxLkFkZE1lbWJlclJlc3BvbnNlIgASXwoLTGlzdE1lbWJlcnMSJC5tZWRpYS5hY2NvdW50LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBolLm1lZGlhLmFjY291bnQudjEuTGlzdE1lbWJlcnNSZXNwb25zZSIDkAIBEmIKDFJlbW92ZU1lbWJlchIlLm1lZGlhLmFjY291bnQudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBomLm1lZGlhLmFjY291bnQudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiA5ACAhJrChBDcmVhdGVBY2NvdW50S2V5EikubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50S2V5UmVxdWVzdBoqLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudEtleVJlc3BvbnNlIgASbgoRQ3JlYXRlQ29uc29sZUxpbmsSKi5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZUNvbnNvbGVMaW5rUmVxdWVzdBorLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQ29uc29sZUxpbmtSZXNwb25zZSIAEl8KC0dyYW50Q3JlZGl0EiQubWVkaWEuYWNjb3VudC52MS5HcmFudENyZWRpdFJlcXVlc3QaJS5tZWRpYS5hY2NvdW50LnYxLkdyYW50Q3JlZGl0UmVzcG9uc2UiA5ACAhJ0ChJSZXNlYWxQcm92aWRlcktleXMSKy5tZWRpYS5hY2NvdW50LnYxLlJlc2VhbFByb3ZpZGVyS2V5c1JlcXVlc3QaLC5tZWRpYS5hY2NvdW50LnYxLlJlc2VhbFByb3ZpZGVyS2V5c1Jlc3BvbnNlIgOQAgISWwoJTGlzdEhvbGRzEiIubWVkaWEuYWNjb3VudC52MS5MaXN0SG9sZHNSZXF1ZXN0GiMubWVkaWEuYWNjb3VudC52MS5MaXN0SG9sZHNSZXNwb25zZSIDkAIBMAESWwoJTGlzdEJvb2tzEiIubWVkaWEuYWNjb3VudC52MS5MaXN0Qm9va3NSZXF1ZXN0GiMubWVkaWEuYWNjb3VudC52MS5MaXN0Qm9va3NSZXNwb25zZSIDkAIBMAESbgoQTGlzdEF1ZGl0RW50cmllcxIpLm1lZGlhLmFjY291bnQudjEuTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QaKi5tZWRpYS5hY2NvdW50LnYxLkxpc3RBdWRpdEVudHJpZXNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_media_account_v1_account_admin]);
+  fileDesc("CixtZWRpYS9hY2NvdW50L3YxL2FjY291bnRfYWRtaW5fc2VydmljZS5wcm90bxIQbWVkaWEuYWNjb3VudC52MTLhDQoTQWNjb3VudEFkbWluU2VydmljZRJiCg1DcmVhdGVBY2NvdW50EiYubWVkaWEuYWNjb3VudC52MS5DcmVhdGVBY2NvdW50UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIgASYgoMTGlzdEFjY291bnRzEiUubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXF1ZXN0GiYubWVkaWEuYWNjb3VudC52MS5MaXN0QWNjb3VudHNSZXNwb25zZSIDkAIBElwKCkdldEFjY291bnQSIy5tZWRpYS5hY2NvdW50LnYxLkdldEFjY291bnRSZXF1ZXN0GiQubWVkaWEuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiA5ACARJlCg1VcGRhdGVBY2NvdW50EiYubWVkaWEuYWNjb3VudC52MS5VcGRhdGVBY2NvdW50UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuVXBkYXRlQWNjb3VudFJlc3BvbnNlIgOQAgISVgoJQWRkTWVtYmVyEiIubWVkaWEuYWNjb3VudC52MS5BZGRNZW1iZXJSZXF1ZXN0GiMubWVkaWEuYWNjb3VudC52MS5BZGRNZW1iZXJSZXNwb25zZSIAEl8KC0xpc3RNZW1iZXJzEiQubWVkaWEuYWNjb3VudC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaJS5tZWRpYS5hY2NvdW50LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiA5ACARJiCgxSZW1vdmVNZW1iZXISJS5tZWRpYS5hY2NvdW50LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJi5tZWRpYS5hY2NvdW50LnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgOQAgISawoQQ3JlYXRlQWNjb3VudEtleRIpLm1lZGlhLmFjY291bnQudjEuQ3JlYXRlQWNjb3VudEtleVJlcXVlc3QaKi5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZUFjY291bnRLZXlSZXNwb25zZSIAEm4KEUNyZWF0ZUNvbnNvbGVMaW5rEioubWVkaWEuYWNjb3VudC52MS5DcmVhdGVDb25zb2xlTGlua1JlcXVlc3QaKy5tZWRpYS5hY2NvdW50LnYxLkNyZWF0ZUNvbnNvbGVMaW5rUmVzcG9uc2UiABJuChBVcGRhdGVBY2NvdW50S2V5EikubWVkaWEuYWNjb3VudC52MS5VcGRhdGVBY2NvdW50S2V5UmVxdWVzdBoqLm1lZGlhLmFjY291bnQudjEuVXBkYXRlQWNjb3VudEtleVJlc3BvbnNlIgOQAgISawoQUm90YXRlQWNjb3VudEtleRIpLm1lZGlhLmFjY291bnQudjEuUm90YXRlQWNjb3VudEtleVJlcXVlc3QaKi5tZWRpYS5hY2NvdW50LnYxLlJvdGF0ZUFjY291bnRLZXlSZXNwb25zZSIAEl8KC0dyYW50Q3JlZGl0EiQubWVkaWEuYWNjb3VudC52MS5HcmFudENyZWRpdFJlcXVlc3QaJS5tZWRpYS5hY2NvdW50LnYxLkdyYW50Q3JlZGl0UmVzcG9uc2UiA5ACAhJlCg1Db3JyZWN0Q3JlZGl0EiYubWVkaWEuYWNjb3VudC52MS5Db3JyZWN0Q3JlZGl0UmVxdWVzdBonLm1lZGlhLmFjY291bnQudjEuQ29ycmVjdENyZWRpdFJlc3BvbnNlIgOQAgISdAoSUmVzZWFsUHJvdmlkZXJLZXlzEisubWVkaWEuYWNjb3VudC52MS5SZXNlYWxQcm92aWRlcktleXNSZXF1ZXN0GiwubWVkaWEuYWNjb3VudC52MS5SZXNlYWxQcm92aWRlcktleXNSZXNwb25zZSIDkAICElsKCUxpc3RIb2xkcxIiLm1lZGlhLmFjY291bnQudjEuTGlzdEhvbGRzUmVxdWVzdBojLm1lZGlhLmFjY291bnQudjEuTGlzdEhvbGRzUmVzcG9uc2UiA5ACATABElsKCUxpc3RCb29rcxIiLm1lZGlhLmFjY291bnQudjEuTGlzdEJvb2tzUmVxdWVzdBojLm1lZGlhLmFjY291bnQudjEuTGlzdEJvb2tzUmVzcG9uc2UiA5ACATABEm4KEExpc3RBdWRpdEVudHJpZXMSKS5tZWRpYS5hY2NvdW50LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GioubWVkaWEuYWNjb3VudC52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_media_account_v1_account_admin]);
 
 /**
- * Accounts for operators. Callers bring an admin token; `npm run admin` makes these calls.
+ * Accounts for operators. Callers bring an admin token; the commands of docs/command-line.md make these calls.
  *
  * @generated from service media.account.v1.AccountAdminService
  */
@@ -48,6 +48,16 @@ export const AccountAdminService: GenService<{
     methodKind: "unary";
     input: typeof GetAccountRequestSchema;
     output: typeof GetAccountResponseSchema;
+  },
+  /**
+   * Renames, disables or enables an account. Errors: not_found, invalid_argument.
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.UpdateAccount
+   */
+  updateAccount: {
+    methodKind: "unary";
+    input: typeof UpdateAccountRequestSchema;
+    output: typeof UpdateAccountResponseSchema;
   },
   /**
    * Adds a member to an organization. Errors: not_found, invalid_argument (a personal account).
@@ -100,6 +110,27 @@ export const AccountAdminService: GenService<{
     output: typeof CreateConsoleLinkResponseSchema;
   },
   /**
+   * Changes a key of any account. Errors: not_found, invalid_argument.
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.UpdateAccountKey
+   */
+  updateAccountKey: {
+    methodKind: "unary";
+    input: typeof UpdateAccountKeyRequestSchema;
+    output: typeof UpdateAccountKeyResponseSchema;
+  },
+  /**
+   * Makes a successor of a key of any account. Errors: not_found, invalid_argument (the key was replaced before, is
+   * disabled or has expired).
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.RotateAccountKey
+   */
+  rotateAccountKey: {
+    methodKind: "unary";
+    input: typeof RotateAccountKeyRequestSchema;
+    output: typeof RotateAccountKeyResponseSchema;
+  },
+  /**
    * Gives credit to an account, once for each grant id. Errors: not_found, invalid_argument (also: the grant id stands
    * for another account or amount).
    *
@@ -109,6 +140,17 @@ export const AccountAdminService: GenService<{
     methodKind: "unary";
     input: typeof GrantCreditRequestSchema;
     output: typeof GrantCreditResponseSchema;
+  },
+  /**
+   * Takes granted credit back, once for each correction id. Errors: not_found, invalid_argument (also: the id stands for
+   * something else), failed_precondition (the account has less free).
+   *
+   * @generated from rpc media.account.v1.AccountAdminService.CorrectCredit
+   */
+  correctCredit: {
+    methodKind: "unary";
+    input: typeof CorrectCreditRequestSchema;
+    output: typeof CorrectCreditResponseSchema;
   },
   /**
    * Seals all provider keys again with the newest master key.

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/account.proto.
  */
 export const file_media_account_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tZWRpYS9hY2NvdW50L3YxL2FjY291bnQucHJvdG8SEG1lZGlhLmFjY291bnQudjEi5QEKB0FjY291bnQSCgoCaWQYASABKAkSKwoEa2luZBgCIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBncmFudGVkX25hbm9fdXNkGAUgASgDEhgKEGNoYXJnZWRfbmFub191c2QYBiABKAMSFQoNaGVsZF9uYW5vX3VzZBgHIAEoAxIYChBiYWxhbmNlX25hbm9fdXNkGAggASgDIpYBCgZNZW1iZXISCgoCaWQYASABKAkSEgoKYWNjb3VudF9pZBgCIAEoCRIMCgRuYW1lGAMgASgJEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJlbW92ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKmUKC0FjY291bnRLaW5kEhwKGEFDQ09VTlRfS0lORF9VTlNQRUNJRklFRBAAEhkKFUFDQ09VTlRfS0lORF9QRVJTT05BTBABEh0KGUFDQ09VTlRfS0lORF9PUkdBTklaQVRJT04QAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5tZWRpYS9hY2NvdW50L3YxL2FjY291bnQucHJvdG8SEG1lZGlhLmFjY291bnQudjEilgIKB0FjY291bnQSCgoCaWQYASABKAkSKwoEa2luZBgCIAEoDjIdLm1lZGlhLmFjY291bnQudjEuQWNjb3VudEtpbmQSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBncmFudGVkX25hbm9fdXNkGAUgASgDEhgKEGNoYXJnZWRfbmFub191c2QYBiABKAMSFQoNaGVsZF9uYW5vX3VzZBgHIAEoAxIYChBiYWxhbmNlX25hbm9fdXNkGAggASgDEi8KC2Rpc2FibGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKWAQoGTWVtYmVyEgoKAmlkGAEgASgJEhIKCmFjY291bnRfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZW1vdmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCplCgtBY2NvdW50S2luZBIcChhBQ0NPVU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBQ0NPVU5UX0tJTkRfUEVSU09OQUwQARIdChlBQ0NPVU5UX0tJTkRfT1JHQU5JWkFUSU9OEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * An account.
@@ -51,7 +51,7 @@ export type Account = Message<"media.account.v1.Account"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * All that was ever granted, nano-USD.
+   * All that was ever granted less what was taken back, nano-USD.
    *
    * @generated from field: int64 granted_nano_usd = 5;
    */
@@ -77,6 +77,13 @@ export type Account = Message<"media.account.v1.Account"> & {
    * @generated from field: int64 balance_nano_usd = 8;
    */
   balanceNanoUsd: bigint;
+
+  /**
+   * When an operator disabled it; unset while it works. Until it is enabled again all of its keys are refused.
+   *
+   * @generated from field: google.protobuf.Timestamp disabled_at = 9;
+   */
+  disabledAt?: Timestamp | undefined;
 };
 
 /**

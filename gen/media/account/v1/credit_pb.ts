@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file media/account/v1/credit.proto.
  */
 export const file_media_account_v1_credit: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tZWRpYS9hY2NvdW50L3YxL2NyZWRpdC5wcm90bxIQbWVkaWEuYWNjb3VudC52MSITChFHZXRDcmVkaXRzUmVxdWVzdCJpChJHZXRDcmVkaXRzUmVzcG9uc2USHgoWdG90YWxfY3JlZGl0c19uYW5vX3VzZBgBIAEoAxIcChR0b3RhbF91c2FnZV9uYW5vX3VzZBgCIAEoAxIVCg1oZWxkX25hbm9fdXNkGAMgASgDIkEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBSKwAQoLTGVkZ2VyRW50cnkSLgoKY3JlYXRlZF9hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoEdHlwZRgCIAEoDjIhLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnlUeXBlEhcKD2Ftb3VudF9uYW5vX3VzZBgDIAEoAxIVCg1nZW5lcmF0aW9uX2lkGAQgASgJEhAKCGdyYW50X2lkGAUgASgJImQKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKm8KD0xlZGdlckVudHJ5VHlwZRIhCh1MRURHRVJfRU5UUllfVFlQRV9VTlNQRUNJRklFRBAAEhsKF0xFREdFUl9FTlRSWV9UWVBFX0dSQU5UEAESHAoYTEVER0VSX0VOVFJZX1RZUEVfQ0hBUkdFEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch1tZWRpYS9hY2NvdW50L3YxL2NyZWRpdC5wcm90bxIQbWVkaWEuYWNjb3VudC52MSITChFHZXRDcmVkaXRzUmVxdWVzdCJpChJHZXRDcmVkaXRzUmVzcG9uc2USHgoWdG90YWxfY3JlZGl0c19uYW5vX3VzZBgBIAEoAxIcChR0b3RhbF91c2FnZV9uYW5vX3VzZBgCIAEoAxIVCg1oZWxkX25hbm9fdXNkGAMgASgDIkEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBISCgpwYWdlX3Rva2VuGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBSKwAQoLTGVkZ2VyRW50cnkSLgoKY3JlYXRlZF9hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoEdHlwZRgCIAEoDjIhLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnlUeXBlEhcKD2Ftb3VudF9uYW5vX3VzZBgDIAEoAxIVCg1nZW5lcmF0aW9uX2lkGAQgASgJEhAKCGdyYW50X2lkGAUgASgJImQKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLm1lZGlhLmFjY291bnQudjEuTGVkZ2VyRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKpEBCg9MZWRnZXJFbnRyeVR5cGUSIQodTEVER0VSX0VOVFJZX1RZUEVfVU5TUEVDSUZJRUQQABIbChdMRURHRVJfRU5UUllfVFlQRV9HUkFOVBABEhwKGExFREdFUl9FTlRSWV9UWVBFX0NIQVJHRRACEiAKHExFREdFUl9FTlRSWV9UWVBFX0NPUlJFQ1RJT04QA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Asks for the credits of the caller's account.
@@ -38,7 +38,7 @@ export const GetCreditsRequestSchema: GenMessage<GetCreditsRequest> = /*@__PURE_
  */
 export type GetCreditsResponse = Message<"media.account.v1.GetCreditsResponse"> & {
   /**
-   * All that was ever granted.
+   * All that was ever granted, less what was taken back.
    *
    * @generated from field: int64 total_credits_nano_usd = 1;
    */
@@ -122,14 +122,14 @@ export type LedgerEntry = Message<"media.account.v1.LedgerEntry"> & {
   amountNanoUsd: bigint;
 
   /**
-   * The generation that was charged; empty for a grant.
+   * The generation that was charged; empty for a grant or a correction.
    *
    * @generated from field: string generation_id = 4;
    */
   generationId: string;
 
   /**
-   * The id that the operator gave the grant; empty for a charge.
+   * The id that the operator gave the grant or the correction; empty for a charge.
    *
    * @generated from field: string grant_id = 5;
    */
@@ -150,7 +150,7 @@ export const LedgerEntrySchema: GenMessage<LedgerEntry> = /*@__PURE__*/
  */
 export type ListLedgerEntriesResponse = Message<"media.account.v1.ListLedgerEntriesResponse"> & {
   /**
-   * Newest first. Grants less charges of all pages are the account's balance.
+   * Newest first. Grants less corrections and charges of all pages are the account's balance.
    *
    * @generated from field: repeated media.account.v1.LedgerEntry entries = 1;
    */
@@ -197,6 +197,13 @@ export const LedgerEntryType = {
    * @generated from enum value: LEDGER_ENTRY_TYPE_CHARGE = 2;
    */
   CHARGE: 2,
+
+  /**
+   * An operator took granted credit back.
+   *
+   * @generated from enum value: LEDGER_ENTRY_TYPE_CORRECTION = 3;
+   */
+  CORRECTION: 3,
 } as const;
 
 /**

@@ -4,13 +4,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Destination } from "./destination_pb.ts";
+import { file_media_destination_v1_destination } from "./destination_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file media/destination/v1/destination_admin.proto.
  */
 export const file_media_destination_v1_destination_admin: GenFile = /*@__PURE__*/
-  fileDesc("CixtZWRpYS9kZXN0aW5hdGlvbi92MS9kZXN0aW5hdGlvbl9hZG1pbi5wcm90bxIUbWVkaWEuZGVzdGluYXRpb24udjEiGwoZUmVzZWFsRGVzdGluYXRpb25zUmVxdWVzdCJTChpSZXNlYWxEZXN0aW5hdGlvbnNSZXNwb25zZRIQCghyZXNlYWxlZBgBIAEoAxIPCgdjdXJyZW50GAIgASgDEhIKCnVucmVhZGFibGUYAyABKANiBnByb3RvMw");
+  fileDesc("CixtZWRpYS9kZXN0aW5hdGlvbi92MS9kZXN0aW5hdGlvbl9hZG1pbi5wcm90bxIUbWVkaWEuZGVzdGluYXRpb24udjEiGwoZUmVzZWFsRGVzdGluYXRpb25zUmVxdWVzdCJTChpSZXNlYWxEZXN0aW5hdGlvbnNSZXNwb25zZRIQCghyZXNlYWxlZBgBIAEoAxIPCgdjdXJyZW50GAIgASgDEhIKCnVucmVhZGFibGUYAyABKAMiQAoeUGF1c2VBY2NvdW50RGVzdGluYXRpb25SZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSCgoCaWQYAiABKAkiWQofUGF1c2VBY2NvdW50RGVzdGluYXRpb25SZXNwb25zZRI2CgtkZXN0aW5hdGlvbhgBIAEoCzIhLm1lZGlhLmRlc3RpbmF0aW9uLnYxLkRlc3RpbmF0aW9uIkEKH1Jlc3VtZUFjY291bnREZXN0aW5hdGlvblJlcXVlc3QSEgoKYWNjb3VudF9pZBgBIAEoCRIKCgJpZBgCIAEoCSJaCiBSZXN1bWVBY2NvdW50RGVzdGluYXRpb25SZXNwb25zZRI2CgtkZXN0aW5hdGlvbhgBIAEoCzIhLm1lZGlhLmRlc3RpbmF0aW9uLnYxLkRlc3RpbmF0aW9uIj8KHVRlc3RBY2NvdW50RGVzdGluYXRpb25SZXF1ZXN0EhIKCmFjY291bnRfaWQYASABKAkSCgoCaWQYAiABKAkiVAoeVGVzdEFjY291bnREZXN0aW5hdGlvblJlc3BvbnNlEgoKAm9rGAEgASgIEhcKD3Jlc3BvbnNlX3N0YXR1cxgCIAEoBRINCgVjYXVzZRgDIAEoCWIGcHJvdG8z", [file_media_destination_v1_destination]);
 
 /**
  * Asks to seal the settings of all destinations again with the newest master key.
@@ -61,4 +63,165 @@ export type ResealDestinationsResponse = Message<"media.destination.v1.ResealDes
  */
 export const ResealDestinationsResponseSchema: GenMessage<ResealDestinationsResponse> = /*@__PURE__*/
   messageDesc(file_media_destination_v1_destination_admin, 1);
+
+/**
+ * Asks to stop delivery to a destination of any account. Its events go on being kept, for a day.
+ *
+ * @generated from message media.destination.v1.PauseAccountDestinationRequest
+ */
+export type PauseAccountDestinationRequest = Message<"media.destination.v1.PauseAccountDestinationRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The destination (UUID). Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message media.destination.v1.PauseAccountDestinationRequest.
+ * Use `create(PauseAccountDestinationRequestSchema)` to create a new message.
+ */
+export const PauseAccountDestinationRequestSchema: GenMessage<PauseAccountDestinationRequest> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 2);
+
+/**
+ * The destination is paused.
+ *
+ * @generated from message media.destination.v1.PauseAccountDestinationResponse
+ */
+export type PauseAccountDestinationResponse = Message<"media.destination.v1.PauseAccountDestinationResponse"> & {
+  /**
+   * As it is stored now.
+   *
+   * @generated from field: media.destination.v1.Destination destination = 1;
+   */
+  destination?: Destination | undefined;
+};
+
+/**
+ * Describes the message media.destination.v1.PauseAccountDestinationResponse.
+ * Use `create(PauseAccountDestinationResponseSchema)` to create a new message.
+ */
+export const PauseAccountDestinationResponseSchema: GenMessage<PauseAccountDestinationResponse> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 3);
+
+/**
+ * Asks to deliver again, and at once, to a destination of any account.
+ *
+ * @generated from message media.destination.v1.ResumeAccountDestinationRequest
+ */
+export type ResumeAccountDestinationRequest = Message<"media.destination.v1.ResumeAccountDestinationRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The destination (UUID). Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message media.destination.v1.ResumeAccountDestinationRequest.
+ * Use `create(ResumeAccountDestinationRequestSchema)` to create a new message.
+ */
+export const ResumeAccountDestinationRequestSchema: GenMessage<ResumeAccountDestinationRequest> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 4);
+
+/**
+ * The destination is delivered to.
+ *
+ * @generated from message media.destination.v1.ResumeAccountDestinationResponse
+ */
+export type ResumeAccountDestinationResponse = Message<"media.destination.v1.ResumeAccountDestinationResponse"> & {
+  /**
+   * As it is stored now.
+   *
+   * @generated from field: media.destination.v1.Destination destination = 1;
+   */
+  destination?: Destination | undefined;
+};
+
+/**
+ * Describes the message media.destination.v1.ResumeAccountDestinationResponse.
+ * Use `create(ResumeAccountDestinationResponseSchema)` to create a new message.
+ */
+export const ResumeAccountDestinationResponseSchema: GenMessage<ResumeAccountDestinationResponse> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 5);
+
+/**
+ * Asks to send a marked, empty payload to a destination of any account.
+ *
+ * @generated from message media.destination.v1.TestAccountDestinationRequest
+ */
+export type TestAccountDestinationRequest = Message<"media.destination.v1.TestAccountDestinationRequest"> & {
+  /**
+   * The account (UUID). Required.
+   *
+   * @generated from field: string account_id = 1;
+   */
+  accountId: string;
+
+  /**
+   * The destination (UUID). Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message media.destination.v1.TestAccountDestinationRequest.
+ * Use `create(TestAccountDestinationRequestSchema)` to create a new message.
+ */
+export const TestAccountDestinationRequestSchema: GenMessage<TestAccountDestinationRequest> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 6);
+
+/**
+ * What came of it.
+ *
+ * @generated from message media.destination.v1.TestAccountDestinationResponse
+ */
+export type TestAccountDestinationResponse = Message<"media.destination.v1.TestAccountDestinationResponse"> & {
+  /**
+   * Whether the receiver took it.
+   *
+   * @generated from field: bool ok = 1;
+   */
+  ok: boolean;
+
+  /**
+   * The receiver's HTTP status; 0 when there was none.
+   *
+   * @generated from field: int32 response_status = 2;
+   */
+  responseStatus: number;
+
+  /**
+   * Why it failed, in a few words; empty when it worked.
+   *
+   * @generated from field: string cause = 3;
+   */
+  cause: string;
+};
+
+/**
+ * Describes the message media.destination.v1.TestAccountDestinationResponse.
+ * Use `create(TestAccountDestinationResponseSchema)` to create a new message.
+ */
+export const TestAccountDestinationResponseSchema: GenMessage<TestAccountDestinationResponse> = /*@__PURE__*/
+  messageDesc(file_media_destination_v1_destination_admin, 7);
 

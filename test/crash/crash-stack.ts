@@ -6,7 +6,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connectAdmin } from "../../commands/admin/client.ts";
+import { connectAdmin } from "../../commands/cli/connect.ts";
 import { runCommand } from "../../commands/stack/child.ts";
 import type { ProcessName } from "../../commands/stack/processes.ts";
 import { AccountKind } from "../../gen/media/account/v1/account_pb.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { connectAdmin } from "../../commands/admin/client.ts";
+import { connectAdmin } from "../../commands/cli/connect.ts";
 import { processNames } from "../../commands/stack/processes.ts";
 import { SpeechService } from "../../gen/media/speech/v1/speech_service_pb.ts";
 import { needKafka } from "../support/kafka/kafka.ts";

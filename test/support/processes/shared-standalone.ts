@@ -1,7 +1,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { connectAdmin } from "../../../commands/admin/client.ts";
+import { connectAdmin } from "../../../commands/cli/connect.ts";
 import { startChild } from "../../../commands/stack/child.ts";
 import { KeptProcesses } from "../../../commands/stack/kept-processes.ts";
 import { AccountKind } from "../../../gen/media/account/v1/account_pb.ts";

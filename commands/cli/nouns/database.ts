@@ -1,0 +1,30 @@
+import { migrateSchema } from "../../../lib/database/migrate.ts";
+import { databaseUrlVar, readConfig } from "../../../lib/runtime/config.ts";
+import { silentLog } from "../../../lib/runtime/log.ts";
+import { schemas } from "../../../standalone/schemas.ts";
+import type { Noun } from "../command.ts";
+
+/** The schemas of the services. */
+export const database: Noun = {
+  name: "database",
+  summary: "the schemas of the services",
+  verbs: [
+    {
+      name: "migrate",
+      summary: "bring all schemas forward to this version",
+      details: "Environment: DATABASE_URL, of a role that may create schemas. Standalone does it by itself.",
+      async run() {
+        const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });
+        const data: { schema: string; applied: string[] }[] = [];
+        for (const steps of schemas) {
+          const applied = await migrateSchema(DATABASE_URL, steps, silentLog);
+          data.push({ schema: steps.schema, applied });
+        }
+        const lines = data.map(({ schema, applied }) =>
+          applied.length === 0 ? `${schema}: up to date` : `${schema}: applied ${applied.join(", ")}`,
+        );
+        return { lines, data };
+      },
+    },
+  ],
+};

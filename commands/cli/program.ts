@@ -1,0 +1,134 @@
+import { argv, stdout } from "node:process";
+import { Command, CommanderError, Option } from "commander";
+import { type CommandOption, Input, type Noun, type Verb } from "./command.ts";
+import { Cli } from "./connect.ts";
+import { describeFailure, exitCodes, wrongUsage } from "./failure.ts";
+import { print, printable } from "./output.ts";
+
+const about = `Operates a Media Gateway: accounts, keys, credit, usage, models, providers, destinations, and the books behind them.
+
+Commands call standalone on this machine with the key that it made (DATA_DIR/keys/admin.jwk, RPC_PORT), or, where
+ACCOUNT_URL, USAGE_URL, DESTINATION_URL, SPEECH_URL and IMAGE_URL say so, services of their own with ADMIN_KEY_FILE.`;
+
+const codes = `Exit codes: 0 done, 1 what was looked at is not in order, 2 written wrongly, 3 refused, 4 not found,
+5 unreachable, 6 not allowed, 70 a fault of this program. Errors are one line on stderr.`;
+
+/** Runs a command line: one of the nouns, a verb, and the rest. `before` are words that stand before those given. */
+export async function runCommandLine(
+  nouns: readonly Noun[],
+  { before = [] }: { readonly before?: readonly string[] } = {},
+): Promise<void> {
+  stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    // Whoever read it has seen enough.
+    process.exit(code === "EPIPE" ? process.exitCode : exitCodes.internal);
+  });
+  const program = createProgram(nouns);
+  const words = [...before, ...argv.slice(2)];
+  try {
+    if (words.length === 0) program.outputHelp();
+    else await program.parseAsync(words, { from: "user" });
+  } catch (thrown) {
+    process.exitCode = tell(thrown);
+    // What was given up may still be tried.
+    process.exit();
+  }
+}
+
+/** Says why a command line failed; the exit code. */
+function tell(thrown: unknown): number {
+  if (!(thrown instanceof CommanderError)) {
+    const { code, line } = describeFailure(thrown);
+    console.error(printable(line));
+    return code;
+  }
+  // Help was asked for, or shown in the place of an error.
+  if (thrown.code === "commander.helpDisplayed") return exitCodes.ok;
+  if (thrown.code !== "commander.help") {
+    const message = printable(thrown.message.replace(/\s*\n\s*/g, " "));
+    console.error(`${message}${message.endsWith(".") ? "" : ";"} --help tells more`);
+  }
+  return exitCodes.usage;
+}
+
+/** The program of some nouns. */
+export function createProgram(nouns: readonly Noun[]): Command {
+  const program = new Command("media-gateway")
+    .description(about)
+    .usage("<noun> <verb> [options]")
+    .option("--json", "print JSON in the place of tables; amounts are texts, exact")
+    .option("--operator <name>", "who does this, for the audit; your login name unless given")
+    .addHelpText("after", `\n${codes}`)
+    .helpCommand(false);
+  settle(program);
+  for (const noun of nouns) addNoun(program, noun);
+  return program;
+}
+
+function addNoun(program: Command, { name, alias, summary, verbs }: Noun): void {
+  const [first] = verbs;
+  if (first?.name === "") {
+    addVerb(program, { ...first, name }, name);
+    return;
+  }
+  const command = program.command(name).description(summary).usage("<verb> [options]").helpCommand(false);
+  if (alias !== undefined) command.alias(alias);
+  settle(command);
+  for (const verb of verbs) addVerb(command, verb, `${name} ${verb.name}`);
+}
+
+function settle(command: Command): void {
+  command
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined, getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 })
+    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: globalOptions });
+}
+
+/** Without `--help`, which stands in the list of the command itself. */
+function globalOptions(command: Command): Option[] {
+  const root = command.parent?.parent ?? command.parent;
+  return root === null || root === undefined ? [] : [...root.options];
+}
+
+function addVerb(parent: Command, verb: Verb, path: string): void {
+  const { positionals = [], optional = [], options = [] } = verb;
+  const usage = [
+    ...positionals.map((name) => (optional.includes(name) ? `[<${name}>]` : `<${name}>`)),
+    "[options]",
+  ].join(" ");
+  const command = parent.command(verb.name).description(verb.summary).usage(usage);
+  for (const name of positionals) command.argument(`[${name}]`);
+  for (const option of options) command.addOption(toOption(option));
+  if (verb.details !== undefined) command.addHelpText("after", `\n${verb.details}`);
+  command.configureHelp({ visibleArguments: () => [] });
+  settle(command);
+  command.action(async () => {
+    const { json, operator } = command.optsWithGlobals<{ json?: boolean; operator?: string }>();
+    const values = {
+      ...optionValues(command, options),
+      ...positionalValues(command, verb, `${path} ${usage}`),
+    };
+    const output = await verb.run(new Input(values), new Cli(operator));
+    print(output, json === true);
+    if (output.isWrong === true) process.exitCode = exitCodes.notInOrder;
+  });
+}
+
+function toOption({ name, value, help }: CommandOption): Option {
+  return new Option(value === undefined ? `--${name}` : `--${name} <${value}>`, help);
+}
+
+function optionValues(command: Command, options: readonly CommandOption[]) {
+  const read = command.opts<Record<string, string | boolean | undefined>>();
+  return Object.fromEntries(options.map((option) => [option.name, read[toOption(option).attributeName()]]));
+}
+
+/** Where fewer are given than there are, the first that may be left out are. */
+function positionalValues(command: Command, { positionals = [], optional = [] }: Verb, usage: string) {
+  const given = command.args;
+  const missing = positionals.length - given.length;
+  const left = optional.slice(0, missing);
+  const names = positionals.filter((name) => !left.includes(name));
+  const [lacking] = names.slice(given.length);
+  if (lacking !== undefined) throw wrongUsage(`${lacking} is missing: ${usage}`);
+  return Object.fromEntries(names.map((name, at) => [name, given[at]]));
+}

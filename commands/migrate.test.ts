@@ -50,6 +50,6 @@ test("a database that is away is named in one line", async () => {
   const child = startChild("commands/migrate.ts", {
     env: { DATABASE_URL: "postgres://a:b@127.0.0.1:1/none" },
   });
-  expect(await child.exited).toBe(1);
+  expect(await child.exited).toBe(5);
   expect(child.lines).toEqual(["error: the database can't be reached (ECONNREFUSED)"]);
 });

@@ -73,17 +73,17 @@ test("prints how it is used", async () => {
   expect((await rebuild("--help")).out).toContain("--dry-run");
 });
 
-test.for<[string, NodeJS.ProcessEnv, RegExp]>([
-  ["", {}, /--from is required/],
-  ["--from 2030-02-30", {}, /take a date written YYYY-MM-DD/],
-  ["--from 2030-02-02 --to 2030-02-01", {}, /--to lies before --from/],
-  ["--since 2030-02-02", {}, /--since/],
-  [`--from ${first}`, { USAGE_URL: "http://127.0.0.1:1" }, /at http:\/\/127.0.0.1:1 does not answer/],
-  [`--from ${first}`, { USAGE_URL: "nowhere" }, /USAGE_URL must be/],
-  [`--from ${first}`, { ADMIN_KEY_FILE: "absent.jwk" }, /absent.jwk can't be read .* set ADMIN_KEY_FILE/],
-])("%s with %o fails with one clear line", async ([args, environment, message]) => {
+test.for<[string, NodeJS.ProcessEnv, number, RegExp]>([
+  ["", {}, 2, /--from is required/],
+  ["--from 2030-02-30", {}, 2, /take a date written YYYY-MM-DD/],
+  ["--from 2030-02-02 --to 2030-02-01", {}, 2, /--to lies before --from/],
+  ["--since 2030-02-02", {}, 2, /--since/],
+  [`--from ${first}`, { USAGE_URL: "http://127.0.0.1:1" }, 5, /at http:\/\/127.0.0.1:1 does not answer/],
+  [`--from ${first}`, { USAGE_URL: "nowhere" }, 2, /USAGE_URL must be/],
+  [`--from ${first}`, { ADMIN_KEY_FILE: "absent.jwk" }, 6, /absent.jwk can't be read .* set ADMIN_KEY_FILE/],
+])("%s with %o exits with %i and one clear line", async ([args, environment, exit, message]) => {
   const { code, out, error } = await rebuild(args, environment);
-  expect([code, out]).toEqual([1, ""]);
+  expect([code, out]).toEqual([exit, ""]);
   expect(error).toMatch(message);
   expect(error).toMatch(/^error: [^\n]+\n$/);
 });

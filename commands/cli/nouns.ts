@@ -1,5 +1,4 @@
 import type { Noun } from "./command.ts";
-import { doctor } from "./doctor/doctor.ts";
 import { account, member } from "./nouns/account.ts";
 import { activity } from "./nouns/activity.ts";
 import { audit } from "./nouns/audit.ts";
@@ -7,6 +6,7 @@ import { books } from "./nouns/books.ts";
 import { credit } from "./nouns/credit.ts";
 import { database } from "./nouns/database.ts";
 import { destination } from "./nouns/destination.ts";
+import { doctor } from "./nouns/doctor.ts";
 import { hold } from "./nouns/hold.ts";
 import { key } from "./nouns/key.ts";
 import { model } from "./nouns/model.ts";

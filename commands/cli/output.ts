@@ -41,7 +41,7 @@ export function print(output: Output, asJson: boolean): void {
 }
 
 function toText(output: Output): string {
-  if ("lines" in output) return output.lines.map(printable).join("\n");
+  if ("lines" in output) return output.lines.map(printableLine).join("\n");
   if ("secret" in output) return output.secret;
   if ("fields" in output) {
     const present = Object.entries(output.fields).filter(([, value]) => value !== undefined);
@@ -100,6 +100,11 @@ export function printable(text: string): string {
     /[\p{C}\u2028\u2029]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
+}
+
+/** Tabs divide what a report says. */
+function printableLine(line: string): string {
+  return line.split("\t").map(printable).join("\t");
 }
 
 function unitEscape(unit: number): string {

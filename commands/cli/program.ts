@@ -7,8 +7,10 @@ import { print, printable } from "./output.ts";
 
 const about = `Operates a Media Gateway: accounts, keys, credit, usage, models, providers, destinations, and the books behind them.
 
-Commands call standalone on this machine with the key that it made (DATA_DIR/keys/admin.jwk, RPC_PORT), or, where
-ACCOUNT_URL, USAGE_URL, DESTINATION_URL, SPEECH_URL and IMAGE_URL say so, services of their own with ADMIN_KEY_FILE.`;
+Commands call standalone on this machine with the key that it made (RPC_PORT, DATA_DIR/keys/admin.jwk), or services of
+their own where ACCOUNT_URL, USAGE_URL, DESTINATION_URL, SPEECH_URL and IMAGE_URL say so, with ADMIN_KEY_FILE.`;
+
+const helpWidth = 120;
 
 const codes = `Exit codes: 0 done, 1 what was looked at is not in order, 2 written wrongly, 3 refused, 4 not found,
 5 unreachable, 6 not allowed, 70 a fault of this program. Errors are one line on stderr.`;
@@ -79,7 +81,11 @@ function addNoun(program: Command, { name, alias, summary, verbs }: Noun): void 
 function settle(command: Command): void {
   command
     .exitOverride()
-    .configureOutput({ outputError: () => undefined, getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 })
+    .configureOutput({
+      outputError: () => undefined,
+      getOutHelpWidth: () => helpWidth,
+      getErrHelpWidth: () => helpWidth,
+    })
     .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: globalOptions });
 }
 

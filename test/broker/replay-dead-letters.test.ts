@@ -78,10 +78,10 @@ describe("with a broker", () => {
 });
 
 test.each([
-  [[], "error: --group is required: account, usage or destination\n"],
-  [["--group", "media.usage"], "error: --group is required: account, usage or destination\n"],
-  [["--group", "usage", "--timeout", "soon"], "error: --timeout must be seconds, at least 1\n"],
+  [[], "error: --group is required: account, usage, destination\n"],
+  [["--group", "media.usage"], "error: --group is required: account, usage, destination\n"],
+  [["--group", "usage", "--timeout", "soon"], "error: --timeout must be a whole number from 1 to 999999\n"],
   [["--group", "usage"], "error: configuration: KAFKA_BROKERS is required\n"],
 ])("%j is refused in one line", async (args, error) => {
-  expect(await replay({}, ...args)).toEqual({ code: 1, last: "", error });
+  expect(await replay({}, ...args)).toEqual({ code: 2, last: "", error });
 });

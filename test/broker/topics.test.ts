@@ -86,7 +86,7 @@ describe("with a broker", () => {
     const overBoth = await topics({ ...trusting, ...sasl, KAFKA_BROKERS: saslTls.join() });
     expect(overBoth).toEqual(overTls);
     const distrusting = await topics({ KAFKA_SSL: "true", KAFKA_BROKERS: tls.join() });
-    expect(distrusting).toMatchObject({ code: 1, out: "" });
+    expect(distrusting).toMatchObject({ code: 5, out: "" });
     expect(distrusting.error).toContain(
       "error: Kafka can't be used: Connection error: self-signed certificate",
     );
@@ -94,20 +94,21 @@ describe("with a broker", () => {
 });
 
 test.for([
-  [{ KAFKA_BROKERS: "localhost:1" }, /^error: Kafka can't be used: Connection error: .*ECONNREFUSED.*\n$/],
-  [{}, /^error: configuration: KAFKA_BROKERS is required\n$/],
+  [5, { KAFKA_BROKERS: "localhost:1" }, /^error: Kafka can't be used: Connection error: .*ECONNREFUSED.*\n$/],
+  [2, {}, /^error: configuration: KAFKA_BROKERS is required\n$/],
   [
+    2,
     { KAFKA_BROKERS: "localhost:1", KAFKA_PASSWORD: "hunter2" },
     /^error: configuration: KAFKA_SASL_MECHANISM is required with KAFKA_PASSWORD\n$/,
   ],
-] as const)("%o ends with one clear line", async ([environment, line]) => {
+] as const)("exits with %i on %o, with one clear line", async ([exit, environment, line]) => {
   const { code, out, error } = await topics(environment);
-  expect([code, out]).toEqual([1, ""]);
+  expect([code, out]).toEqual([exit, ""]);
   expect(error).toMatch(line);
 });
 
 test("an unknown option is refused", async () => {
   const { code, error } = await topics({ KAFKA_BROKERS: "localhost:1" }, "--chek");
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(error).toMatch(/^error: .*--chek.*\n$/);
 });

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inheritedEnvironment } from "../support/processes/child.ts";
+import { commandLine } from "../support/processes/command-line.ts";
 import {
   bytesOf,
   openAiEnv,
@@ -115,18 +114,8 @@ const untouched = { attempts: 0, error_share: null, last_error: null };
 describe("a test by the operator", () => {
   /** Its exit code and what it prints. */
   function admin(...words: string[]) {
-    const env = {
-      ...inheritedEnvironment(),
-      DATA_DIR: dataDir,
-      RPC_PORT: String(stack.rpcPort),
-    };
-    const script = new URL("../../commands/admin.ts", import.meta.url).pathname;
-    const args = [script, ...words, "--operator", "ada"];
-    return new Promise<{ code: unknown; out: string; error: string }>((resolve) => {
-      execFile(process.execPath, args, { env }, (thrown, out, error) => {
-        resolve({ code: thrown?.code ?? 0, out, error });
-      });
-    });
+    const env = { DATA_DIR: dataDir, RPC_PORT: String(stack.rpcPort) };
+    return commandLine([...words, "--operator", "ada"], { env, script: "commands/admin.ts" });
   }
 
   const tryProvider = (...words: string[]) => admin("provider", "test", ...words);
@@ -135,18 +124,18 @@ describe("a test by the operator", () => {
     const request = upstream.received(upstream.requests.length + 1);
     const credits = await get("/credits", stack.managementKey);
     const { code, out, error } = await tryProvider("openai");
-    expect({ code, out }, error).toEqual({ code: 0, out: "openai answers\n" });
-    expect(error).toMatch(
-      /^openai\/\S+ at endpoint [\w-]{36}, first output after \d+ ms, ended after \d+ ms, at most 0\.0\d+ USD there\n$/,
+    expect({ code, error }, out).toEqual({ code: 0, error: "" });
+    expect(out.replace(/ {2,}/g, " ")).toMatch(
+      /^result openai answers\nmodel openai\/\S+\nendpoint [\w-]{36}\nfirst output ms \d+\nended after ms \d+\nat most \$0\.0\d+\n$/,
     );
     const { json, headers } = await request;
     expect(json).toMatchObject({ input: "Hi" });
     expect(headers.authorization).toBe("Bearer test-key");
     expect(await get("/credits", stack.managementKey)).toEqual(credits);
     expect(await get("/activity", stack.managementKey)).toEqual({ data: [] });
-    const [line = ""] = (await admin("audit", "list", "--limit", "1")).out.split("\n");
+    const [entry] = JSON.parse((await admin("audit", "list", "--limit", "1", "--json")).out);
     const note = expect.stringMatching(/^speech: openai\/.* USD there$/);
-    expect(line.split("\t").slice(2)).toEqual(["ada", "provider.test", "", "openai", note]);
+    expect(entry).toMatchObject({ operator: "ada", action: "provider.test", subject: "openai", note });
   });
 
   test.for([
@@ -167,25 +156,28 @@ describe("a test by the operator", () => {
   ] satisfies [string, SpeechBehaviour][])("says in words what is wrong: %s", async ([words, behaviour]) => {
     upstream.next(behaviour);
     const { code, out, error } = await tryProvider("openai");
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(error).toContain(`error: ${words}`);
-    expect(error).not.toContain("marmalade");
-    expect(error).not.toContain("test-key");
+    expect({ code, error }).toEqual({ code: 1, error: "" });
+    expect(out).toMatch(new RegExp(`^result +${RegExp.escape(words)}`));
+    expect(out).not.toContain("marmalade");
+    expect(out).not.toContain("test-key");
   });
 
   test("draws where a provider does not speak, and says so where nobody is asked", async () => {
     expect(await tryProvider("gemini")).toEqual({
-      code: 1,
+      code: 3,
       out: "",
       error: "error: gemini is off: it has no key of the operator's\n",
     });
-    expect((await tryProvider("nobody")).error).toBe(
-      "error: no provider nobody offers such a model that has a price\n",
-    );
+    expect(await tryProvider("nobody")).toMatchObject({
+      code: 4,
+      error: "error: no provider nobody offers such a model that has a price\n",
+    });
     expect((await tryProvider("openai", "--key", "2")).error).toBe("error: openai has 1 key\n");
     const drawn = await tryProvider("local", "--medium", "image");
-    expect(drawn).toMatchObject({ code: 0, out: "local answers\n" });
-    expect(drawn.error).toMatch(/^local\/painter at endpoint /);
+    expect(drawn).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^result +local answers\nmodel +local\/painter\n/),
+    });
   });
 
   test("says nothing to routing", async () => {

@@ -53,9 +53,13 @@ const entryPoints = {
   "commands/migrate.ts": "DATABASE_URL is required",
   "commands/topics.ts": "KAFKA_BROKERS is required",
   "commands/rebuild-activity.ts": "--from is required",
-  "commands/reconcile.ts": "",
-  "commands/replay-dead-letters.ts": "",
+  "commands/reconcile.ts": "set ADMIN_KEY_FILE",
+  "commands/replay-dead-letters.ts": "--group is required",
+  "commands/media-gateway.ts doctor --colour": "--colour",
 } as const;
+
+/** What commands exit with where they are written wrongly, or have no key to call by. */
+const commandCodes = [2, 6];
 
 test("the image builds the same twice, holds no shell, and serves read-only as nobody in particular", async (context) => {
   const reason = imageUnavailable();
@@ -66,10 +70,10 @@ test("the image builds the same twice, holds no shell, and serves read-only as n
     expectDescription(workshop);
     expectFiles(root);
     for (const [path, said] of Object.entries(entryPoints)) {
-      const { code, error } = await run(root, [`/app/${path}`]);
+      const { code, error } = await run(root, `/app/${path}`.split(" "));
       expect({ path, code, error }).toEqual({
         path,
-        code: 1,
+        code: path.startsWith("commands/") ? expect.toSatisfy((code) => commandCodes.includes(code)) : 1,
         error: expect.stringMatching(/^error: [^\n]+\n$/),
       });
       expect(error).toContain(said);

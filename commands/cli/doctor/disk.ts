@@ -1,4 +1,7 @@
 import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { readIfPresent } from "../../../lib/runtime/whole-file.ts";
+import { locationFileName } from "../../../standalone/postgres-home.ts";
 import { type Finding, reasonOf, type Surroundings } from "./check.ts";
 
 const gibibyte = 2 ** 30;
@@ -7,13 +10,18 @@ const fewestBytes = gibibyte / 4;
 /** Room where standalone keeps its data. */
 export async function checkDisk({ dataDir, isStandalone }: Surroundings): Promise<readonly Finding[]> {
   if (!isStandalone) return [];
-  const what = "disk space";
+  // The database may lie elsewhere.
+  const home = (await readIfPresent(join(dataDir, locationFileName)))?.trim() ?? "";
+  return Promise.all([dataDir, ...(home === "" ? [] : [home])].map(checkDirectory));
+}
+
+async function checkDirectory(directory: string): Promise<Finding> {
   try {
-    const { bavail, bsize } = await statfs(dataDir);
-    return [diskFinding(dataDir, bavail * bsize)];
+    const { bavail, bsize } = await statfs(directory);
+    return diskFinding(directory, bavail * bsize);
   } catch (thrown) {
-    const found = `${dataDir} can't be looked at (${reasonOf(thrown)})`;
-    return [{ what, health: "wrong", found, todo: "set DATA_DIR to the data directory" }];
+    const found = `${directory} can't be looked at (${reasonOf(thrown)})`;
+    return { what: "disk space", health: "wrong", found, todo: "set DATA_DIR to the data directory" };
   }
 }
 

@@ -23,7 +23,8 @@ export const account: Noun = {
       ],
       async run(input, cli) {
         const kind = input.word("kind", kinds) ?? AccountKind.PERSONAL;
-        const { account } = await (await cli.account()).createAccount({ name: input.required("name"), kind });
+        const asked = { name: input.required("name"), kind };
+        const { account } = await (await cli.account()).createAccount(asked);
         return { fields: accountFields(account) };
       },
     },
@@ -77,8 +78,9 @@ export const member: Noun = {
       summary: "add a member to an organization",
       options: [accountOption, { name: "name", value: "name", help: "a name for people" }],
       async run(input, cli) {
+        const name = input.required("name");
         const accountId = await cli.accountId(input.text("account"));
-        const { member } = await (await cli.account()).addMember({ accountId, name: input.required("name") });
+        const { member } = await (await cli.account()).addMember({ accountId, name });
         return { fields: memberFields(member) };
       },
     },
@@ -97,8 +99,8 @@ export const member: Noun = {
       summary: "remove a member and disable their keys",
       options: [accountOption, { name: "member", value: "id", help: "who" }],
       async run(input, cli) {
-        const accountId = await cli.accountId(input.text("account"));
         const memberId = input.required("member");
+        const accountId = await cli.accountId(input.text("account"));
         const { member } = await (await cli.account()).removeMember({ accountId, memberId });
         return { fields: memberFields(member) };
       },

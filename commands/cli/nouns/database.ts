@@ -1,7 +1,4 @@
-import { migrateSchema } from "../../../lib/database/migrate.ts";
 import { databaseUrlVar, readConfig } from "../../../lib/runtime/config.ts";
-import { silentLog } from "../../../lib/runtime/log.ts";
-import { schemas } from "../../../standalone/schemas.ts";
 import type { Noun } from "../command.ts";
 
 /** The schemas of the services. */
@@ -15,6 +12,10 @@ export const database: Noun = {
       details: "Environment: DATABASE_URL, of a role that may create schemas. Standalone does it by itself.",
       async run() {
         const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });
+        // Those alone who need them load the driver and all migrations.
+        const { migrateSchema } = await import("../../../lib/database/migrate.ts");
+        const { silentLog } = await import("../../../lib/runtime/log.ts");
+        const { schemas } = await import("../../../standalone/schemas.ts");
         const data: { schema: string; applied: string[] }[] = [];
         for (const steps of schemas) {
           const applied = await migrateSchema(DATABASE_URL, steps, silentLog);

@@ -144,12 +144,11 @@ function outputOf(slug: string, report: ProviderTestReport | undefined): Output 
   if (endpointId === "") throw new CommandFailure(isNotThere.has(verdict) ? "notFound" : "refused", says);
   return {
     fields: {
-      result: says,
+      result: says + (providerStatus === 0 ? "" : ` (its status ${providerStatus})`),
       model,
       endpoint: endpointId,
       first_output_ms: millisecondsOf(firstOutput),
       ended_after_ms: millisecondsOf(total),
-      its_status: providerStatus === 0 ? undefined : providerStatus,
       at_most_usd: usd(mostCostNanoUsd),
     },
     isWrong: verdict !== Verdict.OK && verdict !== Verdict.SLOW,

@@ -1,20 +1,6 @@
-import type { TopicState } from "../../../lib/events/bus.ts";
-import { createKafkaBus } from "../../../lib/events/kafka/kafka-bus.ts";
-import {
-  kafkaConnection,
-  kafkaSpec,
-  topicLayout,
-  topicSpec,
-} from "../../../lib/events/kafka/kafka-config.ts";
-import { replayDeadLetters } from "../../../lib/events/replay-dead-letters.ts";
-import { allTopics, generationEventsTopic, groups } from "../../../lib/events/topics.ts";
-import { readConfig } from "../../../lib/runtime/config.ts";
-import { createLog, silentLog } from "../../../lib/runtime/log.ts";
-import type { Input, Noun } from "../command.ts";
-import { wrongUsage } from "../failure.ts";
-import type { Output } from "../output.ts";
+import { groups } from "../../../lib/events/topics.ts";
+import type { Noun } from "../command.ts";
 
-const timeoutMs = 60_000;
 const environment = "Environment: KAFKA_BROKERS and the other variables of Kafka.";
 
 /** The topics that events travel on. */
@@ -28,13 +14,13 @@ export const topic: Noun = {
       summary: "make the topics that are missing, and check the others",
       options: [{ name: "check", help: "only check" }],
       details: environment,
-      run: (input) => ensureTopics(input.flag("check")),
+      run: async (input) => (await work()).ensureTopics(input.flag("check")),
     },
     {
       name: "check",
       summary: "say what differs from the configuration; change nothing",
       details: environment,
-      run: () => ensureTopics(true),
+      run: async () => (await work()).ensureTopics(true),
     },
   ],
 };
@@ -53,44 +39,12 @@ export const deadLetter: Noun = {
         { name: "timeout", value: "seconds", help: "how long it may take; 3600 unless given" },
       ],
       details: `Those that know an event leave it. A second call begins where the first ended. Ends when nothing more comes.\n${environment}`,
-      run: replay,
+      run: async (input) => (await work()).replay(input),
     },
   ],
 };
 
-async function ensureTopics(check: boolean): Promise<Output> {
-  const config = readConfig({ ...kafkaSpec, ...topicSpec });
-  const bus = createKafkaBus({ connection: kafkaConnection(config), clientId: "topics", log: silentLog });
-  const topics = allTopics(topicLayout(config));
-  const signal = AbortSignal.timeout(timeoutMs);
-  const states = await (check ? bus.checkTopics(topics, signal) : bus.ensureTopics(topics, signal));
-  await bus.close();
-  const isWrong = states.some(({ differences }) => differences.length > 0);
-  return {
-    lines: states.map(stateLine),
-    data: states.map(({ name, created, differences }) => ({ name, created, differences })),
-    notes: isWrong ? ["error: topics are not as configured; change them, or the configuration"] : [],
-    isWrong,
-  };
-}
-
-function stateLine({ name, created, differences }: TopicState): string {
-  if (differences.length > 0) return `${name}: ${differences.join("; ")}`;
-  return `${name}: ${created ? "made" : "as configured"}`;
-}
-
-async function replay(input: Input): Promise<Output> {
-  const found = Object.entries(groups).find(([name]) => name === input.text("group"));
-  if (found === undefined) throw wrongUsage(`--group is required: ${Object.keys(groups).join(", ")}`);
-  const [, group] = found;
-  const seconds = input.count("timeout", 999_999, 3600) ?? 0;
-  const connection = kafkaConnection(readConfig(kafkaSpec));
-  const log = createLog({ name: "replay-dead-letters", level: "info", destination: process.stderr });
-  const bus = createKafkaBus({ connection, clientId: "replay-dead-letters", log });
-  const signal = AbortSignal.timeout(seconds * 1000);
-  const data = await replayDeadLetters({ bus, topic: generationEventsTopic, group, log, signal });
-  await bus.close();
-  const again = data.quarantinedAgain ? "; some were quarantined again and wait for the next call" : "";
-  const lines = [`replayed ${data.replayed}, unusable ${data.unusable}${again}`];
-  return { lines, data, isWrong: data.quarantinedAgain };
+/** Kafka's client is loaded by those alone who need it. */
+function work() {
+  return import("./topic-work.ts");
 }

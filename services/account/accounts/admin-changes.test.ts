@@ -168,7 +168,7 @@ describe("a correction", () => {
 
   test("of more than is neither spent nor on hold is refused and leaves nothing", async () => {
     const keyHash = hashApiKey(await keyOf(KeyKind.INFERENCE));
-    const hold = holdRequest({ accountId, keyHash, rateBucket: keyHash }, 30n);
+    const hold = holdRequest({ accountId, keyHash }, 30n);
     expect(await reserveCredit(server.database, [hold], 1000)).toEqual(["granted"]);
     const error = await refusal(correct(71n));
     expect(error).toMatchObject({ reason: ErrorReason.CREDITS_EXHAUSTED });

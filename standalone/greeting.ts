@@ -20,7 +20,7 @@ export function greeting({ url, rpcPort, keys, hasConsole = false, code }: Greet
   const page = hasConsole ? `${consoleLines(url, code)}\n` : "";
   const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n${page}${links(url)}\n`;
   if (keys === undefined) {
-    return `${addresses}Keys were shown on the first start; for a new one: npm run admin -- key create\n\n`;
+    return `${addresses}Keys were shown on the first start; for a new one: npm run media-gateway -- key create\n\n`;
   }
   return `${addresses}
 ${keysMade(keys)}

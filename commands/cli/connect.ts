@@ -16,6 +16,7 @@ import { httpUrlVar, portVar, readConfig, textVar } from "../../lib/runtime/conf
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 import { CommandFailure, kindOfReason, wrongUsage } from "./failure.ts";
+import type { Terminal } from "./output.ts";
 
 const urlVar = httpUrlVar({ default: undefined });
 
@@ -40,19 +41,33 @@ export const urlNames = {
   image: "IMAGE_URL",
 } as const satisfies Readonly<Record<Audience, keyof typeof adminSpec>>;
 
+/** What a command line is given with. */
+export interface CliSurroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+}
+
+/** Where a service is: what its variable says, or standalone on this machine. Throws ConfigError. */
+function urlOf(audience: Audience, env: NodeJS.ProcessEnv): string {
+  const config = readConfig(adminSpec, env);
+  return config[urlNames[audience]] ?? `http://localhost:${config.RPC_PORT}`;
+}
+
 /** The services as an operator calls them. Without their variables they are those of standalone on this machine. */
 export class Cli {
   readonly #operator: string | undefined;
-  readonly #env: NodeJS.ProcessEnv;
+  /** What the command line was given with. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
 
-  constructor(operator?: string, env: NodeJS.ProcessEnv = process.env) {
+  constructor(operator: string | undefined, { env, terminal }: CliSurroundings) {
     this.#operator = operator;
-    this.#env = env;
+    this.env = env;
+    this.terminal = terminal;
   }
 
   urlOf(audience: Audience): string {
-    const config = readConfig(adminSpec, this.#env);
-    return config[urlNames[audience]] ?? `http://localhost:${config.RPC_PORT}`;
+    return urlOf(audience, this.env);
   }
 
   /** A client with an admin token; what it throws is CommandFailure. Throws the same where there is no key. */
@@ -62,7 +77,7 @@ export class Cli {
     defaultTimeoutMs?: number,
   ): Promise<Client<S>> {
     const url = this.urlOf(audience);
-    const token = await operatorToken(audience, this.#operator, readConfig(adminSpec, this.#env));
+    const token = await operatorToken(audience, this.#operator, readConfig(adminSpec, this.env));
     const timing = defaultTimeoutMs === undefined ? {} : { defaultTimeoutMs };
     const transport = createRemoteTransport({ baseUrl: url, interceptors: [token], ...timing });
     return inOperatorsWords(service, createRpcClient(service, transport), `${audience} service at ${url}`);
@@ -100,7 +115,7 @@ export async function connectAdmin(
   operator: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<{ readonly url: string; readonly rpc: Client<typeof AccountAdminService> }> {
-  const url = new Cli(operator, env).urlOf("account");
+  const url = urlOf("account", env);
   const interceptors = [await operatorToken("account", operator, readConfig(adminSpec, env))];
   const transport = createRemoteTransport({ baseUrl: url, interceptors });
   return { url, rpc: createRpcClient(AccountAdminService, transport) };

@@ -1,21 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { HeardTerminal } from "../../test/support/processes/command-line.ts";
 import { dollars, type Output, print, printable, usd } from "./output.ts";
 
-let printed: { out: string; error: string };
+let terminal: HeardTerminal;
 
 beforeEach(() => {
-  printed = { out: "", error: "" };
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    printed.out += text;
-    return true;
-  });
-  vi.spyOn(console, "error").mockImplementation((text) => {
-    printed.error += `${text}\n`;
-  });
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
+  terminal = new HeardTerminal();
 });
 
 const things: Output = {
@@ -27,8 +17,8 @@ const things: Output = {
 };
 
 test("a table has a head, and columns as wide as what stands in them", () => {
-  print(things, false);
-  expect(printed.out.split("\n")).toEqual([
+  print(things, false, terminal);
+  expect(terminal.heard.split("\n")).toEqual([
     "ID        MADE AT                   BALANCE        IS ON  WORDS  COUNT",
     "a         1970-01-01T00:00:00.000Z  -$0.000000001  yes    x, y   3",
     "long one  -                         $12.50         no     -      -",
@@ -37,8 +27,8 @@ test("a table has a head, and columns as wide as what stands in them", () => {
 });
 
 test("JSON has every field of every row, amounts exact, nothing as null", () => {
-  print(things, true);
-  expect(JSON.parse(printed.out)).toEqual([
+  print(things, true, terminal);
+  expect(JSON.parse(terminal.heard)).toEqual([
     {
       id: "a",
       made_at: "1970-01-01T00:00:00.000Z",
@@ -52,32 +42,34 @@ test("JSON has every field of every row, amounts exact, nothing as null", () => 
 });
 
 test("an empty table is its head, an empty list is JSON", () => {
-  print({ columns: ["id"], rows: [] }, false);
-  print({ columns: ["id"], rows: [] }, true);
-  expect(printed.out).toBe("ID\n[]\n");
+  print({ columns: ["id"], rows: [] }, false, terminal);
+  print({ columns: ["id"], rows: [] }, true, terminal);
+  expect(terminal.heard).toBe("ID\n[]\n");
 });
 
 test("a secret stands alone on stdout, and what is said of it on stderr", () => {
-  print({ secret: "sk-x", fields: { hash: "h" }, notes: ["shown once"] }, false);
-  expect(printed).toEqual({ out: "sk-x\n", error: "shown once\n" });
+  print({ secret: "sk-x", fields: { hash: "h" }, notes: ["shown once"] }, false, terminal);
+  expect([terminal.heard, terminal.errors]).toEqual(["sk-x\n", "shown once\n"]);
 });
 
 const hostile = "a\u001b[2J\u009b31m\u202egnp.exe\u200b\n\u2028\u{e0041}b";
 
 test.for([false, true])("nothing that a terminal acts on or hides comes through, as JSON: %s", (asJson) => {
   const notes = [hostile];
-  print({ columns: ["name"], rows: [{ name: hostile }], notes }, asJson);
-  print({ fields: { name: hostile, words: [hostile] }, notes }, asJson);
-  print({ lines: [hostile], data: { name: hostile }, notes }, asJson);
-  expect(`${printed.out}${printed.error}`.replaceAll("\n", "")).not.toMatch(/[\p{C}\u2028\u2029]/u);
-  if (asJson) expect(printed.out).toContain("\\u001b");
+  print({ columns: ["name"], rows: [{ name: hostile }], notes }, asJson, terminal);
+  print({ fields: { name: hostile, words: [hostile] }, notes }, asJson, terminal);
+  print({ lines: [hostile], data: { name: hostile }, notes }, asJson, terminal);
+  expect(`${terminal.heard}${terminal.errors}`.replaceAll("\n", "")).not.toMatch(/[\p{C}\u2028\u2029]/u);
+  if (asJson) expect(terminal.heard).toContain("\\u001b");
   else
-    expect(printed.out).toContain("a\\u{1b}[2J\\u{9b}31m\\u{202e}gnp.exe\\u{200b}\\u{a}\\u{2028}\\u{e0041}b");
+    expect(terminal.heard).toContain(
+      "a\\u{1b}[2J\\u{9b}31m\\u{202e}gnp.exe\\u{200b}\\u{a}\\u{2028}\\u{e0041}b",
+    );
 });
 
 test("JSON reads back as what it was", () => {
-  print({ fields: { name: hostile } }, true);
-  expect(JSON.parse(printed.out)).toEqual({ name: hostile });
+  print({ fields: { name: hostile } }, true, terminal);
+  expect(JSON.parse(terminal.heard)).toEqual({ name: hostile });
 });
 
 test("other scripts come through", () => {

@@ -1,4 +1,3 @@
-import { stdout } from "node:process";
 import { formatUsd } from "../../lib/money/nano-usd.ts";
 
 /** An amount; it is printed exactly. */
@@ -33,11 +32,19 @@ export function dollars(nanoUsd: bigint): string {
   return `${nanoUsd < 0n ? "-" : ""}$${whole}.${fraction.padEnd(2, "0")}`;
 }
 
+/** Where a command line is given. */
+export interface Terminal {
+  out(text: string): void;
+  error(text: string): void;
+  /** All that there is on stdin. */
+  read(): Promise<string>;
+}
+
 /** Prints what a verb has to say, as a table or as JSON. */
-export function print(output: Output, asJson: boolean): void {
+export function print(output: Output, asJson: boolean, terminal: Terminal): void {
   const text = asJson ? toJson(output) : toText(output);
-  if (text !== "") stdout.write(`${text}\n`);
-  for (const note of output.notes ?? []) console.error(printable(note));
+  if (text !== "") terminal.out(`${text}\n`);
+  for (const note of output.notes ?? []) terminal.error(`${printable(note)}\n`);
 }
 
 function toText(output: Output): string {

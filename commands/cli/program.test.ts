@@ -1,25 +1,20 @@
 import { readFileSync } from "node:fs";
-import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { commandLine } from "../../test/support/processes/command-line.ts";
+import { commandHere, commandLine } from "../../test/support/processes/command-line.ts";
 import type { Noun, Verb } from "./command.ts";
 import { exitCodes } from "./failure.ts";
 import { nouns } from "./nouns.ts";
-import { createProgram } from "./program.ts";
 
 const page = readFileSync(new URL("../../docs/command-line.md", import.meta.url), "utf8");
 const verbs = nouns.flatMap((noun) =>
   noun.verbs.map((verb): [string, Noun, Verb] => [`${noun.name} ${verb.name}`.trim(), noun, verb]),
 );
 
-function commandOf(path: string): Command {
-  let command = createProgram(nouns);
-  for (const word of path.split(" ").filter((word) => word !== "")) {
-    const found = command.commands.find((known) => known.name() === word);
-    if (found === undefined) throw new Error(`no command ${path}`);
-    command = found;
-  }
-  return command;
+async function helpOf(path: string): Promise<string> {
+  const words = path.split(" ").filter((word) => word !== "");
+  const { code, out, error } = await commandHere([...words, "--help"]);
+  expect({ code, error }).toEqual({ code: 0, error: "" });
+  return out;
 }
 
 describe("help", () => {
@@ -34,15 +29,15 @@ describe("help", () => {
 
   test.for(
     nouns.filter(({ verbs }) => verbs[0]?.name !== "").map((noun): [string, Noun] => [noun.name, noun]),
-  )("of %s names its verbs", ([name, noun]) => {
-    const help = commandOf(name).helpInformation();
+  )("of %s names its verbs", async ([name, noun]) => {
+    const help = await helpOf(name);
     expect(help).toContain(noun.summary);
     for (const verb of noun.verbs)
       expect(help).toMatch(new RegExp(`^  ${verb.name}( .*)? {2,}${verb.summary.slice(0, 20)}`, "m"));
   });
 
-  test.for(verbs)("of %s says what stands behind it", ([path, , verb]) => {
-    const help = commandOf(path).helpInformation();
+  test.for(verbs)("of %s says what stands behind it", async ([path, , verb]) => {
+    const help = await helpOf(path);
     expect(help).toContain(`Usage: media-gateway ${path}`);
     expect(help).toContain(verb.summary);
     for (const name of verb.positionals ?? []) expect(help).toContain(`<${name}>`);
@@ -95,7 +90,7 @@ describe("the page", () => {
   });
 });
 
-describe.concurrent("what is written wrongly", () => {
+describe("what is written wrongly", () => {
   test.for<[string, RegExp]>([
     ["nothing", /unknown command 'nothing'/],
     ["key destroy", /unknown command 'destroy'/],
@@ -132,7 +127,7 @@ describe.concurrent("what is written wrongly", () => {
     ["database migrate", /DATABASE_URL is required/],
     ["topic check", /KAFKA_BROKERS is required/],
   ])("%s", async ([line, message]) => {
-    const { code, out, error } = await commandLine(line.split(" "));
+    const { code, out, error } = await commandHere(line.split(" "));
     expect({ code, out }, error).toEqual({ code: exitCodes.usage, out: "" });
     expect(error).toMatch(message);
     expect(error).toMatch(/^error: [^\n]+\n$/);

@@ -5,6 +5,7 @@ import {
   type DescMethodUnary,
   type DescService,
 } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createContextValues, type Transport } from "@connectrpc/connect";
 import { importJWK, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -247,6 +248,21 @@ describe("over a socket", () => {
       }
     },
   );
+
+  test("an operator who looks at an account is let in to what its keys may read, and to nothing else of theirs", async () => {
+    const token = await tokenOf("operator", principalNamed("management"));
+    for (const method of methods) {
+      const { typeName } = method.parent;
+      const rule = accessTable.get(typeName)?.get(method.localName);
+      const isRead = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+      const wanted =
+        rule?.open === "operators" ||
+        (rule?.open === "callers" && isRead && rule.key !== "inference");
+      expect(await outcome(method, `Bearer ${token}`), method.toString()).toBe(
+        wanted ? "let in" : ErrorReason.CALLER_NOT_ALLOWED,
+      );
+    }
+  });
 
   test("health and reflection are open", async () => {
     const health = await fetch(`http://127.0.0.1:${server.port}/grpc.health.v1.Health/Check`, {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nouns } from "../../commands/cli/nouns.ts";
 import { hashApiKey, isApiKey } from "../../lib/identity/api-key.ts";
-import { commandLine } from "../support/processes/command-line.ts";
+import { commandHere } from "../support/processes/command-line.ts";
 import {
   bytesOf,
   openAiEnv,
@@ -71,17 +71,15 @@ function run(...words: readonly string[]) {
     RPC_PORT: String(stack.rpcPort),
     PORT: String(stack.restPort),
   };
-  return commandLine([...words, "--operator", "ada"], { env });
+  return commandHere([...words, "--operator", "ada"], { env });
 }
 
 /** What a verb prints, as people and as programs read it. Both must be what it has to say, and hold no secret. */
 async function both(...words: readonly string[]) {
   const [noun = "", verb = ""] = words;
   tried.add(`${noun} ${verb}`.trim());
-  const asTable = run(...words);
-  // What counts once for an id is told by the first.
-  if (words.includes("--id")) await asTable;
-  const [table, json] = await Promise.all([asTable, run(...words, "--json")]);
+  const table = await run(...words);
+  const json = await run(...words, "--json");
   for (const { code, out, error } of [table, json]) {
     expect({ words, code, error: code === 0 ? "" : error }).toEqual({ words, code: 0, error: "" });
     for (const secret of [stack.inferenceKey, stack.managementKey, "a-secret-of-theirs", "test-key"]) {
@@ -152,7 +150,7 @@ describe("keys", () => {
     expect(json).toMatchObject({ hash, limit_starts_anew: "monthly" });
     const env = { DATA_DIR: dataDir, RPC_PORT: String(stack.rpcPort) };
     const words = ["key", "show", "-", "--json", "--account", accountId];
-    expect(JSON.parse((await commandLine(words, { env, stdin: `${secret}\n` })).out)).toMatchObject({ hash });
+    expect(JSON.parse((await commandHere(words, { env, stdin: `${secret}\n` })).out)).toMatchObject({ hash });
     const refused = await run("key", "disable", secret, "--account", accountId);
     expect(refused).toMatchObject({ code: 2, out: "" });
     expect(refused.error).not.toContain(secret);
@@ -287,7 +285,7 @@ test("those that need no service say what is away, in one line", async () => {
       ...path.split(" "),
       ...(path === "dead-letter replay" ? ["--group", "usage", "--timeout", "1"] : []),
     ];
-    const { code, error } = await commandLine(words, { env: away });
+    const { code, error } = await commandHere(words, { env: away });
     expect({ path, code }).toEqual({ path, code: 5 });
     expect(error.trim().split("\n").at(-1)).toMatch(/^error: .+ (can't be|has not answered)/);
     tried.add(path);

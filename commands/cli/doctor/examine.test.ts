@@ -6,7 +6,7 @@ import { ensureKeyFiles, type KeyFiles, keyFilesIn } from "../../../lib/identity
 import { silentLog } from "../../../lib/runtime/log.ts";
 import { migrateSchemas } from "../../../standalone/schemas.ts";
 import { createTestDatabase, type TestDatabase } from "../../../test/support/postgres/database.ts";
-import { commandLine } from "../../../test/support/processes/command-line.ts";
+import { commandLine, HeardTerminal } from "../../../test/support/processes/command-line.ts";
 import { requireRedis, startRedis } from "../../../test/support/processes/redis-server.ts";
 import {
   startTestAccountServer,
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 /** What is found in an environment, by what was looked at: `health: found`. */
 async function found(env: Record<string, string>): Promise<Readonly<Record<string, string>>> {
-  const findings = await examine(surroundingsOf(env), new Cli("ada", env));
+  const findings = await examine(surroundingsOf(env), new Cli("ada", { env, terminal: new HeardTerminal() }));
   for (const { health, todo } of findings) expect(health === "ok" || todo !== undefined).toBe(true);
   return Object.fromEntries(findings.map(({ what, health, found }) => [what, `${health}: ${found}`]));
 }

@@ -10,8 +10,8 @@ export const database: Noun = {
       name: "migrate",
       summary: "bring all schemas forward to this version",
       details: "Environment: DATABASE_URL, of a role that may create schemas. Standalone does it by itself.",
-      async run() {
-        const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() });
+      async run(_, { env }) {
+        const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseUrlVar() }, env);
         // Those alone who need them load the driver and all migrations.
         const { migrateSchema } = await import("../../../lib/database/migrate.ts");
         const { silentLog } = await import("../../../lib/runtime/log.ts");

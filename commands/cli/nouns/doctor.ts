@@ -14,7 +14,7 @@ DATABASE_URL, KAFKA_BROKERS, REDIS_URL, SERVICE_JWKS_FILE, MASTER_KEYS, ADMIN_KE
 that the processes have.`,
       async run(_, cli) {
         const { examine, surroundingsOf } = await import("../doctor/examine.ts");
-        const findings = await examine(surroundingsOf(process.env), cli);
+        const findings = await examine(surroundingsOf(cli.env), cli);
         const wrong = findings.filter(({ health }) => health === "wrong").length;
         return {
           columns: ["what", "health", "found", "todo"],

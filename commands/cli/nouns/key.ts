@@ -1,4 +1,3 @@
-import { text } from "node:stream/consumers";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { CallOptions } from "@connectrpc/connect";
 import { type Key, KeyKind } from "../../../gen/media/account/v1/key_pb.ts";
@@ -148,7 +147,7 @@ async function rotateKey(input: Input, cli: Cli): Promise<Output> {
 
 /** The key that was named, of the account. Throws CommandFailure. */
 async function findKey(input: Input, cli: Cli) {
-  const hash = await readHash(input.required("key"));
+  const hash = await readHash(input.required("key"), cli);
   const { account, options } = await cli.seenBy(input.text("account"));
   if (isKeyHash(hash)) return { accountId: account.id, hash, options };
   const found: string[] = [];
@@ -163,9 +162,9 @@ async function findKey(input: Input, cli: Cli) {
 }
 
 /** A hash, or the beginning of one. What is no hash is not repeated, since it may be a key. */
-async function readHash(named: string): Promise<string> {
+async function readHash(named: string, cli: Cli): Promise<string> {
   if (named === "-") {
-    const given = (await text(process.stdin)).trim();
+    const given = (await cli.terminal.read()).trim();
     if (!isApiKey(given)) throw wrongUsage("stdin holds no API key");
     return hashApiKey(given);
   }

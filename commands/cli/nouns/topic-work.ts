@@ -11,14 +11,15 @@ import { allTopics, generationEventsTopic, groups } from "../../../lib/events/to
 import { readConfig } from "../../../lib/runtime/config.ts";
 import { createLog, silentLog } from "../../../lib/runtime/log.ts";
 import type { Input } from "../command.ts";
+import type { Cli } from "../connect.ts";
 import { wrongUsage } from "../failure.ts";
 import type { Output } from "../output.ts";
 
 const timeoutMs = 60_000;
 
 /** Makes the topics that are missing, unless it only checks, and says what differs. */
-export async function ensureTopics(check: boolean): Promise<Output> {
-  const config = readConfig({ ...kafkaSpec, ...topicSpec });
+export async function ensureTopics(check: boolean, env: NodeJS.ProcessEnv): Promise<Output> {
+  const config = readConfig({ ...kafkaSpec, ...topicSpec }, env);
   const bus = createKafkaBus({ connection: kafkaConnection(config), clientId: "topics", log: silentLog });
   const topics = allTopics(topicLayout(config));
   const signal = AbortSignal.timeout(timeoutMs);
@@ -39,13 +40,17 @@ function stateLine({ name, created, differences }: TopicState): string {
 }
 
 /** Puts back onto its topic what a group could not apply. Throws CommandFailure. */
-export async function replay(input: Input): Promise<Output> {
+export async function replay(input: Input, { env, terminal }: Cli): Promise<Output> {
   const found = Object.entries(groups).find(([name]) => name === input.text("group"));
   if (found === undefined) throw wrongUsage(`--group is required: ${Object.keys(groups).join(", ")}`);
   const [, group] = found;
   const seconds = input.count("timeout", 999_999, 3600) ?? 0;
-  const connection = kafkaConnection(readConfig(kafkaSpec));
-  const log = createLog({ name: "replay-dead-letters", level: "info", destination: process.stderr });
+  const connection = kafkaConnection(readConfig(kafkaSpec, env));
+  const log = createLog({
+    name: "replay-dead-letters",
+    level: "info",
+    destination: { write: (line) => terminal.error(line) },
+  });
   const bus = createKafkaBus({ connection, clientId: "replay-dead-letters", log });
   const signal = AbortSignal.timeout(seconds * 1000);
   const data = await replayDeadLetters({ bus, topic: generationEventsTopic, group, log, signal });

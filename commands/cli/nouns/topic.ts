@@ -14,13 +14,13 @@ export const topic: Noun = {
       summary: "make the topics that are missing, and check the others",
       options: [{ name: "check", help: "only check" }],
       details: environment,
-      run: async (input) => (await work()).ensureTopics(input.flag("check")),
+      run: async (input, { env }) => (await work()).ensureTopics(input.flag("check"), env),
     },
     {
       name: "check",
       summary: "say what differs from the configuration; change nothing",
       details: environment,
-      run: async () => (await work()).ensureTopics(true),
+      run: async (_, { env }) => (await work()).ensureTopics(true, env),
     },
   ],
 };
@@ -39,7 +39,7 @@ export const deadLetter: Noun = {
         { name: "timeout", value: "seconds", help: "how long it may take; 3600 unless given" },
       ],
       details: `Those that know an event leave it. A second call begins where the first ended. Ends when nothing more comes.\n${environment}`,
-      run: async (input) => (await work()).replay(input),
+      run: async (input, cli) => (await work()).replay(input, cli),
     },
   ],
 };

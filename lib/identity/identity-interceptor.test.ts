@@ -256,8 +256,7 @@ describe("over a socket", () => {
       const rule = accessTable.get(typeName)?.get(method.localName);
       const isRead = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
       const wanted =
-        rule?.open === "operators" ||
-        (rule?.open === "callers" && isRead && rule.key !== "inference");
+        rule?.open === "operators" || (rule?.open === "callers" && isRead && rule.key !== "inference");
       expect(await outcome(method, `Bearer ${token}`), method.toString()).toBe(
         wanted ? "let in" : ErrorReason.CALLER_NOT_ALLOWED,
       );

@@ -2,6 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type Principal,
+  type RecordDestinationActionRequest,
   ReservationOutcome,
   SettleOutcome,
 } from "../../gen/media/account/v1/account_internal_pb.ts";
@@ -90,24 +91,28 @@ export function createInternalHandlers(
       await writeAudit(database, { operator, action: "provider.test", subject: providerSlug, note });
       return {};
     },
-    async recordDestinationAction({ operator, action, accountId, destinationId: subject }) {
-      const issues = new FieldIssues();
-      issues.checkName("operator", operator);
-      issues.checkUuid("account_id", accountId);
-      issues.checkUuid("destination_id", subject);
-      const word = destinationActions.find((known) => known === action);
-      if (word === undefined) issues.add("action", `must be one of ${destinationActions.join(", ")}`);
-      issues.throwIfAny();
-      await getAccount(database, accountId);
-      await writeAudit(database, {
-        operator,
-        action: `destination.${word ?? "test"}`,
-        accountId,
-        subject,
-      });
+    async recordDestinationAction(request) {
+      await recordDestinationAction(database, request);
       return {};
     },
   };
+}
+
+/** Writes into the audit what an operator does with a destination. Throws `record_unknown` and `invalid_body`. */
+async function recordDestinationAction(
+  database: InternalRpcOptions["database"],
+  { operator, action, accountId, destinationId }: RecordDestinationActionRequest,
+): Promise<void> {
+  const issues = new FieldIssues();
+  issues.checkName("operator", operator);
+  issues.checkUuid("account_id", accountId);
+  issues.checkUuid("destination_id", destinationId);
+  const word = destinationActions.find((known) => known === action);
+  if (word === undefined) issues.add("action", `must be one of ${destinationActions.join(", ")}`);
+  issues.throwIfAny();
+  await getAccount(database, accountId);
+  const audited = `destination.${word ?? "test"}` as const;
+  await writeAudit(database, { operator, action: audited, accountId, subject: destinationId });
 }
 
 /** Settles the events that can be settled and rejects the others, in their order. */

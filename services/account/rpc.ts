@@ -14,7 +14,7 @@ import {
 import { rotateKey } from "./keys/key-rotation.ts";
 import { noSpending, readSpending } from "./keys/key-spending.ts";
 import { createKey, deleteKey, getKey, listKeys, updateKey } from "./keys/keys.ts";
-import type { AccountDatabase, ApiKeyRow } from "./store.ts";
+import type { AccountDatabase, AccountTransaction, ApiKeyRow } from "./store.ts";
 
 /** The handlers of KeyService; each answers for the account of the calling key alone. */
 export function createKeyHandlers(
@@ -22,6 +22,8 @@ export function createKeyHandlers(
   maxRateLimitPerMinute: number,
   clock: Clock = systemClock,
 ): Partial<ServiceImpl<typeof KeyService>> {
+  const inTransaction = <T>(work: (transaction: AccountTransaction) => Promise<T>) =>
+    database.transaction().execute(work);
   return {
     async listKeys(request, context) {
       const page = fromProtoListKeysRequest(request);
@@ -32,9 +34,7 @@ export function createKeyHandlers(
       const { accountId, memberId } = principalOf(context);
       const asked = fromProtoCreateKeyRequest(request, { nowMs: clock.nowMs(), maxRateLimitPerMinute });
       const key = { ...asked, member_id: asked.member_id ?? (memberId || null) };
-      const { secret, row } = await database
-        .transaction()
-        .execute((transaction) => createKey(transaction, accountId, key));
+      const { secret, row } = await inTransaction((transaction) => createKey(transaction, accountId, key));
       return { secret, key: toProtoKey(row, noSpending) };
     },
     async getKey({ hash }, context) {
@@ -50,9 +50,7 @@ export function createKeyHandlers(
       const hash = checkKeyHash(request.hash);
       const change = fromProtoUpdateKeyRequest(request, { maxRateLimitPerMinute });
       const { accountId } = principalOf(context);
-      const row = await database
-        .transaction()
-        .execute((transaction) => updateKey(transaction, accountId, hash, change));
+      const row = await inTransaction((transaction) => updateKey(transaction, accountId, hash, change));
       return await showKey(database, row);
     },
     async deleteKey({ hash }, context) {
@@ -62,9 +60,9 @@ export function createKeyHandlers(
     async rotateKey(request, context) {
       const rotation = fromProtoRotateKeyRequest(request);
       const { accountId } = principalOf(context);
-      const { secret, row } = await database
-        .transaction()
-        .execute((transaction) => rotateKey(transaction, accountId, rotation));
+      const { secret, row } = await inTransaction((transaction) =>
+        rotateKey(transaction, accountId, rotation),
+      );
       return { secret, ...(await showKey(database, row)) };
     },
   };

@@ -274,7 +274,7 @@ test("the books agree, roll-ups are rebuilt, and the doctor finds nothing wrong"
     { date: today, complete: true, differing: 0 },
   ]);
   const { table, json } = await both("doctor");
-  expect(headOf(table)).toEqual(["WHAT", "HEALTH", "FOUND", "TODO"]);
+  expect(headOf(table)).toEqual(["WHAT", "HEALTH", "FOUND", "REMEDY"]);
   expect(json.filter(({ health }: { health: string }) => health !== "ok")).toEqual([]);
 });
 

@@ -14,7 +14,7 @@ export interface Finding {
   readonly health: Health;
   readonly found: string;
   /** What to do about it. */
-  readonly todo?: string;
+  readonly remedy?: string;
 }
 
 /** Looks at something; what it throws is a finding as well. */
@@ -34,7 +34,7 @@ export function notChecked(what: string, variable: string): Finding {
     what,
     health: "not checked",
     found: `${variable} is not set`,
-    todo: `set ${variable} to have it checked`,
+    remedy: `set ${variable} to have it checked`,
   };
 }
 

@@ -21,7 +21,7 @@ async function checkDirectory(directory: string): Promise<Finding> {
     return diskFinding(directory, bavail * bsize);
   } catch (thrown) {
     const found = `${directory} can't be looked at (${reasonOf(thrown)})`;
-    return { what: "disk space", health: "wrong", found, todo: "set DATA_DIR to the data directory" };
+    return { what: "disk space", health: "wrong", found, remedy: "set DATA_DIR to the data directory" };
   }
 }
 
@@ -34,6 +34,6 @@ export function diskFinding(directory: string, freeBytes: number): Finding {
     what,
     health: freeBytes < fewestBytes ? "wrong" : "look",
     found,
-    todo: "make room, or move DATA_DIR",
+    remedy: "make room, or move DATA_DIR",
   };
 }

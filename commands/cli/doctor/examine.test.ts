@@ -41,7 +41,7 @@ afterAll(async () => {
 /** What is found in an environment, by what was looked at: `health: found`. */
 async function found(env: Record<string, string>): Promise<Readonly<Record<string, string>>> {
   const findings = await examine(surroundingsOf(env), new Cli("ada", { env, terminal: new HeardTerminal() }));
-  for (const { health, todo } of findings) expect(health === "ok" || todo !== undefined).toBe(true);
+  for (const { health, remedy } of findings) expect(health === "ok" || remedy !== undefined).toBe(true);
   return Object.fromEntries(findings.map(({ what, health, found }) => [what, `${health}: ${found}`]));
 }
 

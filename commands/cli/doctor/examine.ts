@@ -43,5 +43,5 @@ export async function examine(surroundings: Surroundings, cli: Cli): Promise<rea
 function failed(what: string, thrown: unknown): Finding {
   const message = thrown instanceof Error ? thrown.message : DomainError.from(thrown).message;
   const found = printable(message.split("\n")[0] ?? "");
-  return { what, health: "wrong", found, todo: "mend what the line names" };
+  return { what, health: "wrong", found, remedy: "mend what the line names" };
 }

@@ -22,11 +22,11 @@ export async function checkAdminKey({ env, dataDir }: Surroundings): Promise<Fin
     await readServiceKey(path, "operator");
   } catch (thrown) {
     const { message: found } = thrown as Error;
-    return { what, health: "wrong", found, todo: `set ADMIN_KEY_FILE to it, or ${madeBy}` };
+    return { what, health: "wrong", found, remedy: `set ADMIN_KEY_FILE to it, or ${madeBy}` };
   }
   const { mode } = await stat(path);
   if ((mode & othersMask) === 0) return { what, health: "ok", found: `${path} is well-formed` };
-  return { what, health: "look", found: `others may read ${path}`, todo: `chmod 600 ${path}` };
+  return { what, health: "look", found: `others may read ${path}`, remedy: `chmod 600 ${path}` };
 }
 
 /** The public keys that processes know each other by. */
@@ -36,7 +36,7 @@ export async function checkKeySet({ env, dataDir, isStandalone }: Surroundings):
     env.SERVICE_JWKS_FILE || (isStandalone ? keyFilesIn(join(dataDir, "keys")).jwksFile : undefined);
   if (given === undefined) return notChecked(what, "SERVICE_JWKS_FILE");
   const text = await readIfPresent(given);
-  if (text === undefined) return { what, health: "wrong", found: `${given} is not there`, todo: madeBy };
+  if (text === undefined) return { what, health: "wrong", found: `${given} is not there`, remedy: madeBy };
   const { keys } = (parseJson(text) ?? {}) as { keys?: unknown };
   const known = Array.isArray(keys) ? keys.filter((key) => isPublicServiceJwk(key)) : [];
   const missing = issuers.filter((issuer) => !known.some(({ iss }) => iss === issuer));
@@ -46,7 +46,7 @@ export async function checkKeySet({ env, dataDir, isStandalone }: Surroundings):
     what,
     health: "wrong",
     found,
-    todo: "run service-key create on the directory of the private keys",
+    remedy: "run service-key create on the directory of the private keys",
   };
 }
 
@@ -61,7 +61,7 @@ export async function checkMasterKeys({ env, dataDir, isStandalone }: Surroundin
       what,
       health: "wrong",
       found: `${path} is not there`,
-      todo: "restore it from the backup: what it sealed can't be read without",
+      remedy: "restore it from the backup: what it sealed can't be read without",
     };
   }
   const source = env.MASTER_KEYS ? "MASTER_KEYS" : path;
@@ -70,12 +70,12 @@ export async function checkMasterKeys({ env, dataDir, isStandalone }: Surroundin
     const weak = keys.filter(({ key }) => new Set(key.export()).size < fewestBytes);
     if (weak.length === 0) return { what, health: "ok", found: `${keys.length}, the first is ${keys[0].id}` };
     const found = `${weak.map(({ id }) => id).join(", ")}: not random, as in an example`;
-    const todo =
+    const remedy =
       "put a new one first (openssl rand -base64 32), run provider-key reseal and destination reseal";
-    return { what, health: "wrong", found, todo };
+    return { what, health: "wrong", found, remedy };
   } catch (thrown) {
     const found = (thrown as Error).message.replace("configuration: ", "");
-    return { what, health: "wrong", found, todo: "a key is made with openssl rand -base64 32" };
+    return { what, health: "wrong", found, remedy: "a key is made with openssl rand -base64 32" };
   }
 }
 
@@ -85,7 +85,7 @@ export async function checkBootstrapKeys({ env }: Surroundings): Promise<readonl
   return names.flatMap((name): Finding[] => {
     const key = env[name] ?? "";
     if (key === "" || new Set(key).size >= fewestCharacters) return [];
-    const todo = "disable it with key disable and make another with key create";
-    return [{ what: name, health: "wrong", found: "it can be guessed, as in an example", todo }];
+    const remedy = "disable it with key disable and make another with key create";
+    return [{ what: name, health: "wrong", found: "it can be guessed, as in an example", remedy }];
   });
 }

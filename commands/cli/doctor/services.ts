@@ -25,15 +25,15 @@ export async function checkServices(surroundings: Surroundings, cli: Cli): Promi
   return Promise.all([...services, gateway]);
 }
 
-async function checkReady(what: string, url: string, todo: string): Promise<Finding> {
+async function checkReady(what: string, url: string, remedy: string): Promise<Finding> {
   try {
     const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
     if (answer.ok) return { what, health: "ok", found: `ready at ${url}` };
     const { problems } = (await answer.json()) as { problems?: unknown };
     const found = Array.isArray(problems) ? problems.join("; ") : `status ${answer.status}`;
-    return { what, health: "wrong", found: `not ready: ${found}`, todo: "its log says more" };
+    return { what, health: "wrong", found: `not ready: ${found}`, remedy: "its log says more" };
   } catch (thrown) {
-    return { what, health: "wrong", found: `${url} does not answer (${reasonOf(thrown)})`, todo };
+    return { what, health: "wrong", found: `${url} does not answer (${reasonOf(thrown)})`, remedy };
   }
 }
 
@@ -46,10 +46,10 @@ async function checkGateway({ env, isStandalone }: Surroundings): Promise<Findin
       signal: AbortSignal.timeout(timeoutMs),
     });
     if (answer.ok) return { what, health: "ok", found: `answers at ${url}` };
-    return { what, health: "wrong", found: `status ${answer.status} at ${url}`, todo: "its log says more" };
+    return { what, health: "wrong", found: `status ${answer.status} at ${url}`, remedy: "its log says more" };
   } catch (thrown) {
-    const todo = "see that it runs, and that PUBLIC_URL or PORT is right";
-    return { what, health: "wrong", found: `${url} does not answer (${reasonOf(thrown)})`, todo };
+    const remedy = "see that it runs, and that PUBLIC_URL or PORT is right";
+    return { what, health: "wrong", found: `${url} does not answer (${reasonOf(thrown)})`, remedy };
   }
 }
 
@@ -61,7 +61,7 @@ export async function checkAdminCall(cli: Cli): Promise<Finding> {
     return { what, health: "ok", found: "the account service takes it" };
   } catch (thrown) {
     const found = (thrown as Error).message;
-    const todo = "its public half must be in the set of SERVICE_JWKS_FILE, and clocks may differ by 10 s";
-    return { what, health: "wrong", found, todo };
+    const remedy = "its public half must be in the set of SERVICE_JWKS_FILE, and clocks may differ by 10 s";
+    return { what, health: "wrong", found, remedy };
   }
 }

@@ -33,21 +33,21 @@ export async function checkPostgres({ env, isStandalone }: Surroundings): Promis
     const migrations = [...pending].map(([schema, names]) => migrationFinding(schema, names));
     return [versionFinding(version), ...migrations, clockFinding(clockAheadMs, clockErrorMs)];
   } catch (thrown) {
-    const todo = "see that PostgreSQL runs, and that address, role and password in DATABASE_URL are right";
-    return [{ what: "PostgreSQL", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, todo }];
+    const remedy = "see that PostgreSQL runs, and that address, role and password in DATABASE_URL are right";
+    return [{ what: "PostgreSQL", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, remedy }];
   }
 }
 
 function versionFinding(version: string): Finding {
   const found = `version ${version}`;
   if (Number.parseInt(version, 10) >= oldestPostgres) return { what: "PostgreSQL", health: "ok", found };
-  return { what: "PostgreSQL", health: "wrong", found, todo: `upgrade it to ${oldestPostgres} or newer` };
+  return { what: "PostgreSQL", health: "wrong", found, remedy: `upgrade it to ${oldestPostgres} or newer` };
 }
 
 function migrationFinding(schema: string, pending: readonly string[]): Finding {
   const what = `migrations of ${schema}`;
   if (pending.length === 0) return { what, health: "ok", found: "all there" };
-  return { what, health: "wrong", found: `missing: ${pending.join(", ")}`, todo: "run database migrate" };
+  return { what, health: "wrong", found: `missing: ${pending.join(", ")}`, remedy: "run database migrate" };
 }
 
 /** Exported for its test: no clock can be set there. */
@@ -55,8 +55,8 @@ export function clockFinding(aheadMs: number, errorMs: number): Finding {
   const offMs = Math.max(0, Math.abs(aheadMs) - errorMs);
   const found = `PostgreSQL's is ${Math.abs(aheadMs)} ms ${aheadMs < 0 ? "behind" : "ahead of"} this machine's`;
   if (offMs <= clockWarningMs) return { what: "clocks", health: "ok", found };
-  const todo = "let all machines set their clocks by NTP: tokens are refused beyond 10 s";
-  return { what: "clocks", health: offMs > clockLimitMs ? "wrong" : "look", found, todo };
+  const remedy = "let all machines set their clocks by NTP: tokens are refused beyond 10 s";
+  return { what: "clocks", health: offMs > clockLimitMs ? "wrong" : "look", found, remedy };
 }
 
 /** Kafka and its topics. */
@@ -75,13 +75,13 @@ export async function checkKafka({ env, isStandalone }: Surroundings): Promise<r
       ...states.map(({ name, differences }): Finding => {
         const what = `topic ${name}`;
         if (differences.length === 0) return { what, health: "ok", found: "as configured" };
-        const todo = "run topic create with the variables that processes have, or change the topic";
-        return { what, health: "wrong", found: differences.join("; "), todo };
+        const remedy = "run topic create with the variables that processes have, or change the topic";
+        return { what, health: "wrong", found: differences.join("; "), remedy };
       }),
     ];
   } catch (thrown) {
-    const todo = "see that the brokers run and that KAFKA_BROKERS and the variables beside it are right";
-    return [{ what: "Kafka", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, todo }];
+    const remedy = "see that the brokers run and that KAFKA_BROKERS and the variables beside it are right";
+    return [{ what: "Kafka", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, remedy }];
   } finally {
     await bus.close();
   }
@@ -99,8 +99,8 @@ export async function checkRedis({ env, isStandalone }: Surroundings): Promise<F
     await connection.open();
     return { what: "Redis", health: "ok", found: "it answers" };
   } catch (thrown) {
-    const todo = "see that Redis runs and that REDIS_URL is right; meanwhile each replica counts by itself";
-    return { what: "Redis", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, todo };
+    const remedy = "see that Redis runs and that REDIS_URL is right; meanwhile each replica counts by itself";
+    return { what: "Redis", health: "wrong", found: `it can't be used (${reasonOf(thrown)})`, remedy };
   } finally {
     await connection.close();
   }

@@ -17,7 +17,7 @@ that the processes have.`,
         const findings = await examine(surroundingsOf(cli.env), cli);
         const wrong = findings.filter(({ health }) => health === "wrong").length;
         return {
-          columns: ["what", "health", "found", "todo"],
+          columns: ["what", "health", "found", "remedy"],
           rows: findings.map((finding) => ({ ...finding })),
           notes: [wrong === 0 ? "nothing is wrong" : `${wrong} of ${findings.length} are wrong`],
           isWrong: wrong > 0,

@@ -223,6 +223,8 @@ describe("the list of holds", () => {
       expect(pages[0]?.[0]).toEqual({
         generationId: "gen-tts-0",
         accountId: payer.accountId,
+        amountNanoUsd: 5n,
+        deadline: expect.any(Date),
         state: "settled",
         revision: 1,
         costNanoUsd: 4n,

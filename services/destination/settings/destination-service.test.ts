@@ -82,7 +82,7 @@ test("the schema is named, and what is pending keeps the service from being read
   const { url, drop } = await createTestDatabase();
   const { service, database, close } = serviceOn(url);
   const names = Object.keys(destinationMigrations.migrations);
-  expect(await service.readiness()).toEqual([`migrations pending: ${names}`]);
+  expect(await service.readiness()).toEqual([`migrations pending: ${names.join(", ")}`]);
   await migrateToLatest(database, destinationMigrations);
   service.start();
   expect(await service.readiness()).toEqual([]);

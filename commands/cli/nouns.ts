@@ -3,6 +3,7 @@ import { account, member } from "./nouns/account.ts";
 import { activity } from "./nouns/activity.ts";
 import { audit } from "./nouns/audit.ts";
 import { books } from "./nouns/books.ts";
+import { consoleLink } from "./nouns/console-link.ts";
 import { credit } from "./nouns/credit.ts";
 import { database } from "./nouns/database.ts";
 import { destination } from "./nouns/destination.ts";
@@ -21,6 +22,7 @@ export const nouns: readonly Noun[] = [
   account,
   member,
   key,
+  consoleLink,
   credit,
   hold,
   usage,

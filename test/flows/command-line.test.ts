@@ -171,6 +171,23 @@ describe("keys", () => {
   });
 });
 
+test("a link to the console is shown, alone on stdout", async () => {
+  const { code, out, error } = await run(
+    "console-link",
+    "create",
+    "--account",
+    accountId,
+    "--url",
+    "http://a.test/",
+  );
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^http:\/\/a\.test\/#\/link\/\S+\n$/),
+  });
+  expect(error).toMatch(/^signs a browser in to account \S+, once, until \S+Z\n$/);
+  tried.add("console-link create");
+});
+
 test("credit is given, taken back and told, exactly and once for an id", async () => {
   const granted = await both("credit", "grant", accountId, "12.000000001", "--id", "welcome");
   expect(granted.json).toEqual({ balance_usd: expect.stringMatching(/^\d+\.\d+$/) });

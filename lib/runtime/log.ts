@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
+import { GatheredLines } from "./gathered-lines.ts";
 import { readableLine } from "./readable-line.ts";
 
 /** A structured logger: one JSON object a line, or a line for people where stdout is a terminal. */
@@ -38,8 +39,15 @@ export function createLog({ name, level, destination }: LogOptions): Log {
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
   };
-  const chosen = destination ?? terminal();
-  return chosen === undefined ? pino(options) : pino(options, chosen);
+  return pino(options, destination ?? terminal() ?? gatheredLines(process.stdout.fd));
+}
+
+/** Less than 16 KiB, which is the most that is written at once. */
+const muchBytes = 8 * 1024;
+
+/** Lines into an open file, several with a write where they come soon after each other. */
+export function gatheredLines(descriptor: number): GatheredLines {
+  return new GatheredLines(pino.destination({ fd: descriptor, sync: false, minLength: muchBytes }));
 }
 
 /** Where people read the log; undefined where stdout is a pipe or a file. */

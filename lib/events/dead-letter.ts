@@ -1,7 +1,7 @@
 import type { Log } from "../runtime/log.ts";
 import type { Bus, BusMessage, OutgoingMessage } from "./bus.ts";
 import { maxEventBytes } from "./event-message.ts";
-import { sendAll } from "./send-queue.ts";
+import { sendAll } from "./send-all.ts";
 import { deadLetterTopicOf } from "./topics.ts";
 
 /** Headers that a quarantined message has besides its own. */

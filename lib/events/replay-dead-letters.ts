@@ -12,7 +12,7 @@ import type { Log } from "../runtime/log.ts";
 import { withLimit } from "../runtime/with-limit.ts";
 import { type Bus, type BusConsumer, type BusMessage, PublishError } from "./bus.ts";
 import { fromDeadLetterMessage, type ReadDeadLetter, replayHeader } from "./dead-letter.ts";
-import { sendAll } from "./send-queue.ts";
+import { sendAll } from "./send-all.ts";
 import { deadLetterTopicOf } from "./topics.ts";
 
 /** What to replay. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createLog } from "../runtime/log.ts";
 import { type OutgoingMessage, PublishError } from "./bus.ts";
@@ -162,5 +162,81 @@ describe("the end", () => {
     await expect(waiting.confirmed).rejects.toThrow("closed");
     await expect(under.confirmed).rejects.toThrow();
     expect(queue.stats.pending).toBe(0);
+  });
+});
+
+describe("a queue that gathers", () => {
+  const gatherMs = 1000;
+  /** Longer than a message waits that is kept nowhere else. */
+  const momentMs = 50;
+
+  beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => vi.useRealTimers());
+
+  /** What was sent, so much later. */
+  async function sentAfter(ms: number, { sends }: ReturnType<typeof scene>) {
+    vi.advanceTimersByTime(ms);
+    await new Promise(setImmediate);
+    return sends.map(({ names }) => names.join(""));
+  }
+
+  test("sends what is kept elsewhere together, once the first has waited", async () => {
+    const made = scene({ gatherMs }, 0);
+    const add = (name: string) => made.queue.add(messageOf(name)).isKeptElsewhere();
+    add("a");
+    expect(await sentAfter(gatherMs - 1, made)).toEqual([]);
+    add("b");
+    expect(await sentAfter(1, made)).toEqual(["ab"]);
+    add("c");
+    expect(await sentAfter(gatherMs - 1, made)).toEqual(["ab"]);
+    expect(await sentAfter(1, made)).toEqual(["ab", "c"]);
+  });
+
+  test("sends what is kept nowhere else a moment later, and with it all that waits", async () => {
+    const made = scene({ gatherMs }, 0);
+    made.queue.add(messageOf("a")).isKeptElsewhere();
+    expect(await sentAfter(momentMs, made)).toEqual([]);
+    const unsafe = made.queue.add(messageOf("b"));
+    made.queue.add(messageOf("c")).isKeptElsewhere();
+    expect(await sentAfter(momentMs, made)).toEqual(["abc"]);
+    await unsafe.confirmed;
+  });
+
+  test("waits for nobody who had a moment and is kept elsewhere since", async () => {
+    const made = scene({ gatherMs }, 0);
+    const queued = made.queue.add(messageOf("a"));
+    expect(await sentAfter(1, made)).toEqual([]);
+    queued.isKeptElsewhere();
+    expect(await sentAfter(momentMs, made)).toEqual([]);
+  });
+
+  test("sends what is due behind the batch under way, and gathers on", async () => {
+    const made = scene({ gatherMs });
+    made.queue.add(messageOf("a"));
+    expect(await sentAfter(momentMs, made)).toEqual(["a"]);
+    made.queue.add(messageOf("b"));
+    expect(await sentAfter(momentMs, made)).toEqual(["a"]);
+    made.sends[0]?.end.resolve();
+    expect(await sentAfter(0, made)).toEqual(["a", "b"]);
+    made.queue.add(messageOf("c")).isKeptElsewhere();
+    made.sends[1]?.end.resolve();
+    expect(await sentAfter(momentMs, made)).toEqual(["a", "b"]);
+    expect(made.queue.stats.pending).toBe(1);
+  });
+
+  test("does not wait with a full batch", async () => {
+    const made = scene({ gatherMs }, 0);
+    for (let count = 0; count < 500; count++) made.queue.add(messageOf("a")).isKeptElsewhere();
+    expect(await sentAfter(0, made)).toHaveLength(1);
+  });
+
+  test("sends at once what waits when it is flushed, and nothing once it is closed", async () => {
+    const made = scene({ gatherMs }, 0);
+    made.queue.add(messageOf("a")).isKeptElsewhere();
+    expect(await made.queue.flush(60_000)).toBe(true);
+    const waiting = made.queue.add(messageOf("b"));
+    made.queue.close();
+    await expect(waiting.confirmed).rejects.toThrow("closed");
+    expect(await sentAfter(2 * gatherMs, made)).toEqual(["a"]);
   });
 });

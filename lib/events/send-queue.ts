@@ -2,7 +2,8 @@
  * Messages on their way to a topic: whatever is put onto the bus goes through a queue, which waits, batches and retries.
  *
  * 1. A message goes out at the end of the event loop's turn in which it came, or behind the batch under way: the first
- *    never waits for company.
+ *    never waits for company. Of a queue that gathers it waits, for a moment, to be kept elsewhere, and then, for
+ *    `gatherMs`, for company; what isn't kept elsewhere by then takes all others along.
  * 2. One batch at a time, in the order in which messages came; a batch that fails is sent again, the same bytes, until
  *    it succeeds: copies are harmless.
  * 3. A message that the bus will never take is found by halving and refused, and those beside it go on.
@@ -14,6 +15,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { cutByWeight } from "../runtime/cut-by-weight.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Bus, type OutgoingMessage, PublishError } from "./bus.ts";
+import { type Gathered, Gathering } from "./gathering.ts";
 
 /** Where the messages of a queue go, and how many of them may wait. */
 export interface SendQueueOptions {
@@ -27,6 +29,8 @@ export interface SendQueueOptions {
   readonly maxPendingMessages?: number;
   /** No more room from so many of their bytes on; 64 MiB unless given. */
   readonly maxPendingBytes?: number;
+  /** How long a message that is kept elsewhere may wait for company, milliseconds; not at all unless given. */
+  readonly gatherMs?: number;
   /** How long one try may take before it is given up and made again; 30 s unless given. */
   readonly sendTimeoutMs?: number;
 }
@@ -61,12 +65,13 @@ export class EvictedError extends Error {
   override readonly name = "EvictedError";
 }
 
-interface Waiting {
+interface Waiting extends Gathered {
   readonly message: OutgoingMessage;
   readonly bytes: number;
   readonly sinceMs: number;
   readonly done: PromiseWithResolvers<void>;
   keptElsewhere: boolean;
+  lookedAt: boolean;
   settled: boolean;
 }
 
@@ -89,12 +94,22 @@ export class SendQueue {
   #pending = 0;
   #pendingBytes = 0;
   #keptElsewhere = 0;
+  /** How many of those that wait are to be sent now. */
+  #due = 0;
   #scheduled = false;
+  readonly #gathering: Gathering | undefined;
   #counts = { published: 0, failures: 0, quarantined: 0, evicted: 0 };
 
   constructor(options: SendQueueOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    const { gatherMs } = options;
+    if (gatherMs !== undefined)
+      this.#gathering = new Gathering({
+        gatherMs,
+        waiting: () => this.#waiting.slice(this.#due),
+        over: () => this.#sendNow(),
+      });
   }
 
   /** Whether another message would be within the bound. */
@@ -120,6 +135,7 @@ export class SendQueue {
       sinceMs: this.#clock.monotonicMs(),
       done: Promise.withResolvers(),
       keptElsewhere: false,
+      lookedAt: false,
       settled: false,
     };
     // Whoever does not look at it need not know.
@@ -127,7 +143,8 @@ export class SendQueue {
     this.#waiting.push(waiting);
     this.#pending += 1;
     this.#pendingBytes += waiting.bytes;
-    this.#schedule();
+    if (this.#gathering === undefined || this.#waiting.length >= batchLimits.maxItems) this.#schedule();
+    else this.#gathering.join();
     return {
       confirmed: waiting.done.promise,
       isKeptElsewhere: () => this.#isKeptElsewhere(waiting),
@@ -138,6 +155,7 @@ export class SendQueue {
   /** Resolves when nothing waits any more; false when `timeoutMs` passed before. */
   flush(timeoutMs: number): Promise<boolean> {
     if (this.#pending === 0) return Promise.resolve(true);
+    this.#sendNow();
     return new Promise((resolve) => {
       const end = (flushed: boolean) => {
         clearTimeout(timer);
@@ -153,6 +171,7 @@ export class SendQueue {
   /** Gives up what still waits; the bus stays open. */
   close(): void {
     this.#closing.abort();
+    this.#gathering?.stop();
     for (const waiting of this.#waiting.splice(0)) this.#settle(waiting, new Error("the queue was closed"));
   }
 
@@ -173,17 +192,25 @@ export class SendQueue {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#sending.length > 0) return;
+    if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      void this.#sendAll(); // 1.
+      this.#sendNow(); // 1.
     });
   }
 
-  async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#closing.signal.aborted) {
+  /** Sends all that waits, behind the batch under way. */
+  #sendNow(): void {
+    this.#gathering?.stop();
+    this.#due = this.#waiting.length;
+    if (this.#sending.length === 0) void this.#sendDue();
+  }
+
+  async #sendDue(): Promise<void> {
+    while (this.#due > 0 && this.#waiting.length > 0 && !this.#closing.signal.aborted) {
       this.#sending = cutByWeight(this.#waiting, batchLimits); // 2.
+      this.#due -= this.#sending.length;
       await this.#sendUntilTaken(this.#sending);
     }
     this.#sending = [];
@@ -255,31 +282,6 @@ export class SendQueue {
       waiting.done.reject(failure);
     }
     if (this.#pending === 0) for (const wake of [...this.#idle]) wake();
-  }
-}
-
-/**
- * Sends messages until each is durable or refused for good, or the signal fires. Resolves with what became of each, in
- * their order: undefined when it is durable, a PublishError when it never will be, else why it was given up.
- */
-export async function sendAll(
-  options: Pick<SendQueueOptions, "bus" | "topic" | "log">,
-  messages: readonly OutgoingMessage[],
-  signal: AbortSignal,
-): Promise<readonly unknown[]> {
-  const queue = new SendQueue(options);
-  const queued = messages.map((message) => queue.add(message));
-  const giveUp = () => {
-    for (const each of queued) each.giveUp(signal.reason);
-  };
-  if (signal.aborted) giveUp();
-  signal.addEventListener("abort", giveUp, { once: true });
-  try {
-    const outcomes = await Promise.allSettled(queued.map(({ confirmed }) => confirmed));
-    return outcomes.map((outcome) => (outcome.status === "fulfilled" ? undefined : outcome.reason));
-  } finally {
-    signal.removeEventListener("abort", giveUp);
-    queue.close();
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * Where the events of ended requests become durable: on the bus and at account.
  *
- * 1. Both are sent it at once, and each again until it has answered; whichever answers first has made the event safe.
+ * 1. Account is sent it at once, the bus a moment later, or with what gathers meanwhile once account has it; each is sent
+ *    it again until it has answered, and whichever answers first has made the event safe.
  * 2. An event that is nowhere safe yet is never dropped; where it is safe at one, the other may be given up: account
  *    publishes what it has not consumed from the bus, and settles what it consumes there.
  * 3. When too much is waiting, `hasRoom` says so, and new requests must be refused.
@@ -35,6 +36,8 @@ export interface DurableEventStoreOptions {
 }
 
 const defaultMaxUnsettled = 20_000;
+/** How long an event that account holds waits to go onto the bus with others: a send for each would cost far more. */
+const gatherMs = 100;
 
 /** Where this process's events go. */
 export class DurableEventStore {
@@ -47,7 +50,7 @@ export class DurableEventStore {
   constructor(options: DurableEventStoreOptions) {
     const { bus, log, clock = systemClock } = options;
     this.#options = options;
-    this.#queue = new SendQueue({ bus, topic: generationEventsTopic, log, clock });
+    this.#queue = new SendQueue({ bus, topic: generationEventsTopic, log, clock, gatherMs });
   }
 
   /** Whether there is memory for another request's event. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { type Bus, PublishError } from "../../../lib/events/bus.ts";
-import { sendAll } from "../../../lib/events/send-queue.ts";
+import { sendAll } from "../../../lib/events/send-all.ts";
 import { generationEventsTopic } from "../../../lib/events/topics.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { AccountDatabase } from "../store.ts";

@@ -1,5 +1,5 @@
 import type { Bus, OutgoingMessage } from "../../../lib/events/bus.ts";
-import { sendAll } from "../../../lib/events/send-queue.ts";
+import { sendAll } from "../../../lib/events/send-all.ts";
 import { silentLog } from "../../../lib/runtime/log.ts";
 
 const patienceMs = 60_000;

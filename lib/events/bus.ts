@@ -38,6 +38,12 @@ export interface TopicSettings {
   readonly retentionMs: number;
 }
 
+/**
+ * What comes within so long of the last batch is handled together, milliseconds; what comes after a quiet time, at once.
+ * Each batch costs a fetch, a transaction and the commit of its place, whatever it holds.
+ */
+export const gatherMs = 500;
+
 /** How a group reads a topic. */
 export interface ConsumeOptions {
   readonly topic: string;

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Batch } from "kafkajs";
+import { gatherMs } from "../bus.ts";
 
-/** What comes within a moment of a fetch is fetched together: a transaction for each event would cost far more. */
-const gatherMs = 100;
 /** What is worth a fetch, and a transaction, of its own. */
 const enoughBytes = 64 * 1024;
 

@@ -10,7 +10,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../runtime/log.ts";
 import { withLimit } from "../../runtime/with-limit.ts";
-import type { BusMessage, ConsumeOptions } from "../bus.ts";
+import { type BusMessage, type ConsumeOptions, gatherMs } from "../bus.ts";
 import { RetryPause } from "../retry-pause.ts";
 import type { BusDatabase } from "./postgres-bus-tables.ts";
 import { type GroupIds, movePlace, type PlaceRow, placeQuery } from "./postgres-groups.ts";
@@ -35,8 +35,6 @@ interface PostgresReaderOptions extends ReadingOptions {
 
 /** Longer than the database lets a statement run. */
 const queryTimeoutMs = 20_000;
-/** After a batch that was not full, what comes meanwhile is read together: a transaction for each would cost far more. */
-const gatherMs = 100;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 

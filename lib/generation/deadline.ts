@@ -76,14 +76,11 @@ export class Deadline {
   }
 
   /** Awaits output of the upstream under the idle limit. The time between two calls does not count. */
-  async waitFor<T>(output: Promise<T>): Promise<T> {
+  waitFor<T>(output: Promise<T>): Promise<T> {
     this.#waiting = true;
     this.#idle?.refresh();
-    try {
-      return await output;
-    } finally {
-      this.#waiting = false;
-    }
+    output.then(this.#hasOutput, this.#hasOutput);
+    return output;
   }
 
   /** Stops the clocks: the work has ended by itself. */
@@ -100,6 +97,10 @@ export class Deadline {
     this.finish();
     this.#controller.abort();
   }
+
+  readonly #hasOutput = () => {
+    this.#waiting = false;
+  };
 
   readonly #onLeave = () => {
     if (!this.#outlasting) this.#follow(); // 1.

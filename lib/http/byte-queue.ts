@@ -67,10 +67,14 @@ export class ByteQueue implements AsyncIterableIterator<Uint8Array, undefined> {
     this.#takeWaiting()?.reject(error);
   }
 
+  /** Whether nothing more comes and nothing is left to be read. */
+  get isOver(): boolean {
+    return this.#closed && this.#chunks.length === 0;
+  }
+
   /** Nobody wants the rest: what is queued goes, reads fail with `error`. */
   abandon(error: Error): void {
-    const drained = this.#closed && this.#chunks.length === 0;
-    if (drained) return; // 4.
+    if (this.isOver) return; // 4.
     this.#closed = true;
     this.#error = error;
     this.#chunks = [];

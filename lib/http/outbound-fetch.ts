@@ -188,6 +188,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     );
     this.#queue = queue;
     const cancel = () => {
+      // After every answer, of which most were read to their end: an error for each would cost more than the request.
+      if (queue.isOver) return;
       const error = new OutboundHttpError("aborted");
       queue.abandon(error);
       this.#stop(error);

@@ -79,17 +79,17 @@ export class WinningAttempt<E extends Endpoint, T> {
    * The next output; undefined at the end, also where the caller left and what comes of it was known. Throws DomainError
    * when the answer broke off, which ends the attempt.
    */
-  async next<V>(outputs: AsyncIterator<V, unknown>): Promise<V | undefined> {
+  next<V>(outputs: AsyncIterator<V, unknown>): Promise<V | undefined> {
     const { deadline } = this.#options.generation;
-    if (deadline.endedWellByCaller) return undefined;
-    try {
-      const next = await deadline.waitFor(outputs.next());
-      return next.done ? undefined : next.value;
-    } catch (thrown) {
-      if (deadline.endedWellByCaller) return undefined;
-      this.#failedByItself = thrown instanceof ProviderError && !deadline.signal.aborted;
-      throw this.#broken(thrown);
-    }
+    if (deadline.endedWellByCaller) return Promise.resolve(undefined);
+    return deadline.waitFor(outputs.next()).then(
+      (next) => (next.done ? undefined : next.value),
+      (thrown: unknown) => {
+        if (deadline.endedWellByCaller) return undefined;
+        this.#failedByItself = thrown instanceof ProviderError && !deadline.signal.aborted;
+        throw this.#broken(thrown);
+      },
+    );
   }
 
   /** All of the answer is there: so much was made since the attempt began. */

@@ -49,21 +49,28 @@ export function pcmShapeOf(mediaType: string, known: PcmShape): PcmShape {
   };
 }
 
-/** An answer's body as audio. Throws ProviderError, also where there is none. */
-export async function* audioOf(
-  response: Pick<ProviderHttpResponse, "body">,
+/** An answer's body as audio. Throws ProviderError, also where there is none. A generator would cost each piece more. */
+export function audioOf(
+  { body }: Pick<ProviderHttpResponse, "body">,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array, undefined> {
+): AsyncIterableIterator<Uint8Array, undefined> {
+  const source = body[Symbol.asyncIterator]();
   let isEmpty = true;
-  try {
-    for await (const chunk of response.body) {
-      isEmpty = false;
-      yield chunk;
-    }
-  } catch (error) {
+  const received = (step: IteratorResult<Uint8Array, undefined>) => {
+    if (step.done && isEmpty) throw emptyAnswer();
+    isEmpty = false;
+    return step;
+  };
+  const failed = (error: unknown): never => {
     throw errorFromTransport(error, signal);
-  }
-  if (isEmpty) throw emptyAnswer();
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next: () => source.next().then(received, failed),
+    return: async () => (await source.return?.()) ?? { done: true, value: undefined },
+  };
 }
 
 /** Audio of a format as it was asked for, and what ends its making. */
@@ -71,7 +78,7 @@ export interface BegunAudio {
   readonly format: NativeAudioFormat;
   /** Of raw samples; a wav's own header stands above it. */
   readonly shape: PcmShape;
-  readonly audio: AsyncGenerator<Uint8Array, void>;
+  readonly audio: AsyncIterableIterator<Uint8Array, void>;
   readonly response: Pick<ProviderHttpResponse, "cancel">;
   report?(): UpstreamReport | undefined;
 }

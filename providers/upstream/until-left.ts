@@ -5,20 +5,20 @@ import type { ProviderHttpResponse } from "../provider-http.ts";
  * ends too, and throws nothing.
  */
 export function untilLeft<T>(
-  output: AsyncGenerator<T, void>,
+  output: AsyncIterableIterator<T, void>,
   response: Pick<ProviderHttpResponse, "cancel">,
 ): AsyncIterable<T> {
   let hasLeft = false;
+  const failed = (error: unknown): IteratorResult<T, void> => {
+    if (hasLeft) return { done: true, value: undefined };
+    throw error;
+  };
   const iterator: AsyncIterator<T, void> = {
-    next: () =>
-      output.next().catch((error: unknown) => {
-        if (hasLeft) return { done: true, value: undefined };
-        throw error;
-      }),
+    next: () => output.next().catch(failed),
     return: () => {
       hasLeft = true;
       response.cancel();
-      return output.return(undefined);
+      return output.return?.() ?? Promise.resolve({ done: true, value: undefined });
     },
   };
   return { [Symbol.asyncIterator]: () => iterator };

@@ -69,8 +69,33 @@ function textIssues(request: SynthesizeRequest): Issue[] {
   return issues;
 }
 
+type ProtoFrame = MessageInitShape<typeof SynthesizeResponseSchema>;
+
+/** Frames as they travel; who leaves these leaves those. A generator would cost each of them several promises. */
+export function toProtoFrames(
+  frames: AsyncIterableIterator<SynthesisFrame, void>,
+): AsyncIterableIterator<ProtoFrame, void> {
+  const converted = (step: IteratorResult<SynthesisFrame, void>): IteratorResult<ProtoFrame, void> =>
+    step.done ? step : { done: false, value: toProtoFrame(step.value) };
+  const leave = async (): Promise<IteratorResult<ProtoFrame, void>> => {
+    await frames.return?.();
+    return { done: true, value: undefined };
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    next: () => frames.next().then(converted),
+    return: leave,
+    async throw(thrown) {
+      await leave();
+      throw thrown;
+    },
+  };
+}
+
 /** A frame as it travels. */
-export function toProtoFrame(frame: SynthesisFrame): MessageInitShape<typeof SynthesizeResponseSchema> {
+export function toProtoFrame(frame: SynthesisFrame): ProtoFrame {
   if (frame.kind === "audio") return { frame: { case: "audio", value: frame.bytes } };
   if (frame.kind === "finished") {
     const { inputCharacters, promptTokens, completionTokens, costNanoUsd } = frame;

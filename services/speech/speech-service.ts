@@ -15,7 +15,7 @@ import { EndpointHealth } from "../../providers/routing/endpoint-health.ts";
 import { providerStates } from "../../providers/routing/provider-states.ts";
 import { watchBreakers } from "../../providers/routing/upstream-metrics.ts";
 import { createAdminHandlers } from "./admin-rpc.ts";
-import { fromProtoSynthesizeRequest, toProtoFrame } from "./convert.ts";
+import { fromProtoSynthesizeRequest, toProtoFrames } from "./convert.ts";
 import { listSpeechModels } from "./discover.ts";
 import { type SynthesisLimits, type SynthesizeDependencies, synthesize } from "./synthesize.ts";
 import { Mp3Encoders } from "./transcode.ts";
@@ -59,13 +59,13 @@ export function createSpeechService(options: SpeechServiceOptions): Service {
 function speechHandlers(dependencies: SynthesizeDependencies): ServiceImpl<typeof SpeechService> {
   const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
   return {
-    async *synthesize(request, context) {
+    synthesize(request, context) {
       const attribution = attributionOf(request, context);
       const log = context.values.get(requestLogKey);
       const speech = fromProtoSynthesizeRequest(request);
       const frames = synthesize(speech, attribution, dependencies, context.signal, log);
       callLifeOf(context.values).keepUntil(frames.ended);
-      for await (const frame of frames) yield toProtoFrame(frame);
+      return toProtoFrames(frames);
     },
     listSpeechModels() {
       return { models: listSpeechModels(offered, dependencies) };

@@ -145,7 +145,8 @@ async function speak(speaking: Speaking): Promise<void> {
       ignoredParameters,
     });
     for (let audio: Uint8Array | undefined = first; audio !== undefined; audio = await winner.next(rest)) {
-      await handOut(audio, endpoint, delivered, generation);
+      for (let start = 0; start < audio.length; start += maxFrameBytes)
+        await handOut(audio.subarray(start, start + maxFrameBytes), endpoint, delivered, generation);
     }
     winner.recordAnswer(codePoints(request.input));
   } finally {
@@ -153,18 +154,15 @@ async function speak(speaking: Speaking): Promise<void> {
   }
 }
 
-async function handOut(
-  audio: Uint8Array,
+function handOut(
+  bytes: Uint8Array,
   endpoint: SpeechEndpoint,
   delivered: DeliveredSpeech,
   { deadline, give }: Generation<SynthesisFrame>,
 ): Promise<void> {
-  for (let start = 0; start < audio.length; start += maxFrameBytes) {
-    const bytes = audio.subarray(start, start + maxFrameBytes);
-    delivered.handedOut(bytes);
-    if (endpoint.cancel !== "free" && delivered.isPricedAt(endpoint)) deadline.outcomeKnown(); // 2.
-    await give({ kind: "audio", bytes });
-  }
+  delivered.handedOut(bytes);
+  if (endpoint.cancel !== "free" && delivered.isPricedAt(endpoint)) deadline.outcomeKnown(); // 2.
+  return give({ kind: "audio", bytes });
 }
 
 function finishedFrame(end: PaidRequestEnd): SynthesisFrame {

@@ -13,7 +13,7 @@ import { type Span, silentTracer, type Tracer } from "../runtime/span.ts";
 import type { Bus, BusConsumer, BusMessage } from "./bus.ts";
 import { checkRetention } from "./check-retention.ts";
 import { type DeadLetter, sendDeadLetters } from "./dead-letter.ts";
-import { endedAtMs, fromEventMessage } from "./event-message.ts";
+import { type BytesOfEvent, bytesOfEvent, endedAtMs, fromEventMessage } from "./event-message.ts";
 import { beginProcessing } from "./message-spans.ts";
 import { generationEventsTopic } from "./topics.ts";
 
@@ -39,9 +39,13 @@ export interface EventConsumerOptions {
   readonly tracer?: Tracer;
   /**
    * Stores the events all or nothing, in this order, and returns those that it refuses for good; throws when they must
-   * come again. Never called with none.
+   * come again. Never called with none. `bytesOf` gives the bytes that an event came as.
    */
-  apply(events: readonly GenerationEvent[], signal: AbortSignal): Promise<readonly RefusedEvent[]>;
+  apply(
+    events: readonly GenerationEvent[],
+    signal: AbortSignal,
+    bytesOf: BytesOfEvent,
+  ): Promise<readonly RefusedEvent[]>;
   /**
    * Whether a failure of `apply` lies in the events and not in what it works with: then they are tried in ever smaller
    * parts, and the bad one goes to the dead letter.
@@ -164,9 +168,11 @@ export class EventConsumer {
     const [first] = decoded;
     if (first === undefined) return [];
     try {
+      const bytes = new Map(decoded.map(({ event, message }) => [event, message.value]));
       const refused = await this.#options.apply(
         decoded.map(({ event }) => event),
         signal,
+        (event) => bytes.get(event) ?? bytesOfEvent(event),
       );
       return lettersOf(decoded, refused);
     } catch (thrown) {

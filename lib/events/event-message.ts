@@ -13,9 +13,15 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const keyHash = /^[0-9a-f]{64}$/;
 const generationId = /^gen-(tts|img)-[\w-]{1,56}$/;
 
-/** An event as it goes onto the bus. The same event gives the same bytes. */
+/** The bytes of an event, made or known. */
+export type BytesOfEvent = (event: GenerationEvent) => Uint8Array;
+
+/** Makes the bytes of an event. The same event gives the same bytes. */
+export const bytesOfEvent: BytesOfEvent = (event) => toBinary(GenerationEventSchema, event);
+
+/** An event as it goes onto the bus. */
 export function toEventMessage(event: GenerationEvent): OutgoingMessage {
-  return { key: event.accountId, value: toBinary(GenerationEventSchema, event) };
+  return { key: event.accountId, value: bytesOfEvent(event) };
 }
 
 /** The event in a message; undefined when it can't be decoded or breaks what every event keeps. */

@@ -9,6 +9,7 @@ import {
 import type { AccountInternalService } from "../../gen/media/account/v1/account_internal_service_pb.ts";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import { maxEventAgeMs } from "../../lib/events/event-age.ts";
+import { bytesOfEvent } from "../../lib/events/event-message.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import { getAccount } from "./accounts/accounts.ts";
@@ -121,7 +122,9 @@ async function settle(
   events: readonly GenerationEvent[],
 ): Promise<SettleOutcome[]> {
   const oldestMs = options.clock.nowMs() - maxEventAgeMs(options.retentionDays);
-  const faults = events.map((event) => reportFault(event, oldestMs));
+  const bytes = new Map(events.map((event) => [event, bytesOfEvent(event)]));
+  const bytesOf = (event: GenerationEvent) => bytes.get(event) ?? bytesOfEvent(event);
+  const faults = events.map((event) => reportFault(event, oldestMs, bytesOf(event)));
   for (const [index, fault] of faults.entries()) {
     if (fault === undefined) continue;
     options.log.error({ generation_id: events[index]?.eventId.slice(0, 64), fault }, "an event was rejected");
@@ -129,6 +132,7 @@ async function settle(
   const settled = await settleReported(
     options,
     events.filter((_, index) => faults[index] === undefined),
+    bytesOf,
   );
   const results = settled.values();
   return faults.map((fault) => {
@@ -138,6 +142,6 @@ async function settle(
 }
 
 /** A request that was lost comes by the topic alone, in its order: no process settles it. */
-function reportFault(event: GenerationEvent, oldestMs: number): string | undefined {
-  return event.revision === 0 ? "a lost request can't be settled" : settlementFault(event, oldestMs);
+function reportFault(event: GenerationEvent, oldestMs: number, bytes: Uint8Array): string | undefined {
+  return event.revision === 0 ? "a lost request can't be settled" : settlementFault(event, oldestMs, bytes);
 }

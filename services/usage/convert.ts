@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type GenerationEvent, GenerationEventSchema } from "../../gen/media/event/v1/generation_event_pb.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type UsageRecordSummary,
   UsageRecordSummarySchema,
 } from "../../gen/media/usage/v1/usage_pb.ts";
-import { endedAtMs } from "../../lib/events/event-message.ts";
+import { bytesOfEvent, endedAtMs } from "../../lib/events/event-message.ts";
 import type { ActivityEntry } from "./activity.ts";
 import { amountsOf, firstByteMsOf, firstByteNames } from "./amounts.ts";
 import { dayNumberOfMs, dayOfMs, hourOfMs } from "./day.ts";
@@ -46,7 +46,7 @@ export class RowWriter {
   readonly #namings = new Map<string, NamingRow>();
   readonly #days = new Map<number, string>();
 
-  toRowRecord(event: GenerationEvent): StorableEvent {
+  toRowRecord(event: GenerationEvent, bytes = bytesOfEvent(event)): StorableEvent {
     const endedMs = endedAtMs(event);
     const naming = this.#namingOf(event);
     const row = {
@@ -62,7 +62,7 @@ export class RowWriter {
       naming_id: naming.id,
       ...amountsOf(event),
     };
-    return { row, naming, listing: toRowListing(event), bytes: toBinary(GenerationEventSchema, event) };
+    return { row, naming, listing: toRowListing(event), bytes };
   }
 
   #dayOf(ms: number): string {

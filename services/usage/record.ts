@@ -13,6 +13,7 @@
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../gen/media/event/v1/generation_event_pb.ts";
 import type { RefusedEvent } from "../../lib/events/batch-consumer.ts";
+import { bytesOfEvent } from "../../lib/events/event-message.ts";
 import { amountArrays, amountTerms, recordedNames } from "./amounts.ts";
 import { fromRowEvent, RowWriter, type StorableEvent, storageFault } from "./convert.ts";
 import { writeListings } from "./generations/listing.ts";
@@ -29,6 +30,7 @@ export async function recordEvents(
   database: UsageDatabase,
   events: readonly GenerationEvent[],
   signal: AbortSignal,
+  bytesOf = bytesOfEvent,
 ): Promise<RefusedEvent[]> {
   const refused: RefusedEvent[] = [];
   const highest = new Map<string, GenerationEvent>();
@@ -39,7 +41,9 @@ export async function recordEvents(
   }
   if (highest.size === 0) return refused;
   const writer = new RowWriter();
-  const batch = [...highest.values()].map((event) => writer.toRowRecord(event)).sort(byEventId); // 4.
+  const batch = [...highest.values()]
+    .map((event) => writer.toRowRecord(event, bytesOf(event)))
+    .sort(byEventId); // 4.
   const late = await database
     .transaction()
     .setIsolationLevel("read committed") // 2.

@@ -65,7 +65,7 @@ export function createUsageService(options: UsageServiceOptions) {
         maxAgeMs: maxEventAgeMs(retentionDays),
         maxBatchMessages,
         tracer,
-        apply: (events, signal) => recordEvents(database, events, signal),
+        apply: (events, signal, bytesOf) => recordEvents(database, events, signal, bytesOf),
         isPoison: isDataFault,
       });
       pruner = startPruner({ database, log, clock, retentionDays });

@@ -1,4 +1,4 @@
-import { clone, create } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type {
   ReleaseRequest,
@@ -108,7 +108,8 @@ function readDeadline(
 
 /** The draft as the event it becomes when the request is lost; whose it is comes from the principal. */
 function toLostEvent({ generationId, principal, draft }: Reservation, deadline: Date): GenerationEvent {
-  return Object.assign(clone(GenerationEventSchema, draft ?? create(GenerationEventSchema)), {
+  return {
+    ...(draft ?? create(GenerationEventSchema)),
     eventId: generationId,
     accountId: principal?.accountId ?? "",
     memberId: principal?.memberId ?? "",
@@ -118,5 +119,5 @@ function toLostEvent({ generationId, principal, draft }: Reservation, deadline: 
     costNanoUsd: 0n,
     listPriceNanoUsd: 0n,
     endedAt: timestampFromDate(deadline),
-  });
+  };
 }

@@ -45,7 +45,7 @@ export function startMoneyBackground(options: MoneyBackgroundOptions): MoneyBack
     maxAgeMs: maxEventAgeMs(retentionDays),
     maxBatchMessages,
     tracer,
-    apply: (events) => applyEvents(options, events),
+    apply: (events, _signal, bytesOf) => applyEvents(options, events, bytesOf),
     isPoison: isDataFault,
   });
   const publishing = repeat({

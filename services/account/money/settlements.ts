@@ -1,7 +1,13 @@
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
 import type { RefusedEvent } from "../../../lib/events/batch-consumer.ts";
-import { endedAtMs, eventFault, maxEventBytes, toEventMessage } from "../../../lib/events/event-message.ts";
+import {
+  type BytesOfEvent,
+  bytesOfEvent,
+  endedAtMs,
+  eventFault,
+  maxEventBytes,
+} from "../../../lib/events/event-message.ts";
 import type { Log } from "../../../lib/runtime/log.ts";
 import type { AccountDatabase } from "../store.ts";
 import type { MoneyCounters } from "./money-totals.ts";
@@ -32,12 +38,16 @@ export interface SettlementOptions {
 export const maxNanoUsd = 10n ** 15n;
 
 /** Why no hold can be settled with an event that ended before `oldestMs`, or for another fault; in words. */
-export function settlementFault(event: GenerationEvent, oldestMs: number): string | undefined {
+export function settlementFault(
+  event: GenerationEvent,
+  oldestMs: number,
+  bytes = bytesOfEvent(event),
+): string | undefined {
   const fault = eventFault(event);
   if (fault !== undefined) return fault;
   if (endedAtMs(event) < oldestMs) return "ended before what is remembered";
   if (event.costNanoUsd > maxNanoUsd || event.listPriceNanoUsd > maxNanoUsd) return "a price is out of range";
-  if (toEventMessage(event).value.length > maxEventBytes) return "is too large";
+  if (bytes.length > maxEventBytes) return "is too large";
   return undefined;
 }
 
@@ -45,16 +55,18 @@ export function settlementFault(event: GenerationEvent, oldestMs: number): strin
 export function settleReported(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
+  bytesOf = bytesOfEvent,
 ): Promise<readonly SettlementOutcome[]> {
-  return settle(options, events, false);
+  return settle(options, events, false, bytesOf);
 }
 
 /** Settles holds with events consumed from the topic, in one statement; answers in their order. */
 export function settleConsumed(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
+  bytesOf = bytesOfEvent,
 ): Promise<readonly SettlementOutcome[]> {
-  return settle(options, events, true); // 2.
+  return settle(options, events, true, bytesOf); // 2.
 }
 
 interface SettlementRow {
@@ -67,6 +79,7 @@ async function settle(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
   consumed: boolean,
+  bytesOf: BytesOfEvent,
 ): Promise<readonly SettlementOutcome[]> {
   if (events.length === 0) return [];
   // 1., 3., 4.
@@ -76,7 +89,7 @@ async function settle(
     ${events.map(({ revision }) => revision)},
     ${events.map(({ costNanoUsd }) => costNanoUsd)},
     ${events.map(({ byok, listPriceNanoUsd }) => (byok ? listPriceNanoUsd : 0n))},
-    ${events.map((event) => toEventMessage(event).value)},
+    ${events.map(bytesOf)},
     ${consumed}, make_interval(secs => ${options.unseenGraceMs / 1000})) ORDER BY position`.execute(
     options.database,
   );
@@ -118,10 +131,11 @@ function note(
 export async function applyEvents(
   options: SettlementOptions,
   events: readonly GenerationEvent[],
+  bytesOf = bytesOfEvent,
 ): Promise<readonly RefusedEvent[]> {
-  const faults = events.map((event) => settlementFault(event, 0));
+  const faults = events.map((event) => settlementFault(event, 0, bytesOf(event)));
   const applicable = events.filter((_, index) => faults[index] === undefined);
-  const outcomes = (await settleConsumed(options, applicable)).values();
+  const outcomes = (await settleConsumed(options, applicable, bytesOf)).values();
   return events.flatMap(({ eventId, revision }, index) => {
     const reason = faults[index] ?? refusals[outcomes.next().value ?? "unknown"];
     return reason === undefined ? [] : { eventId, revision, reason };

@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Log } from "../runtime/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { prepareMarked } from "./prepared-statements.ts";
 
 interface DatabaseOptions {
   /** `postgres://` URL; what its query says (`sslmode`, `statement_timeout`, …) goes before the defaults here. */
@@ -48,6 +49,7 @@ export function connectDatabase<DB>(options: DatabaseOptions): Kysely<DB> {
     if (!pool.ending) log.warn({ err: error, schema }, "idle database connection broke");
   });
   pool.on("connect", (client) => {
+    prepareMarked(client);
     client.on("error", (error) => log.debug({ err: error, schema }, "database connection broke"));
   });
   if (options.metrics !== undefined) watchPool(options.metrics, schema, pool);

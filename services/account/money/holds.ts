@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { HoldSummary } from "../../../gen/media/account/v1/account_admin_pb.ts";
+import { prepared } from "../../../lib/database/prepared-statements.ts";
 import { readPages } from "../../../lib/database/read-pages.ts";
 import type { AccountDatabase, HoldRefusalName } from "../store.ts";
 
@@ -57,7 +58,7 @@ export async function reserveCredit(
   graceMs: number,
 ): Promise<readonly HoldDecision[]> {
   // 1., 2., 3.
-  const { rows } = await sql<{ decisions: HoldDecision[] }>`SELECT reserve(
+  const { rows } = await sql<{ decisions: HoldDecision[] }>`${prepared("reserve")} SELECT reserve(
     ${requests.map(({ generationId }) => generationId)},
     ${requests.map(({ accountId }) => accountId)},
     ${requests.map(({ keyHash }) => keyHash)},

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { GenerationEvent } from "../../../gen/media/event/v1/generation_event_pb.ts";
+import { prepared } from "../../../lib/database/prepared-statements.ts";
 import type { RefusedEvent } from "../../../lib/events/batch-consumer.ts";
 import {
   type BytesOfEvent,
@@ -83,7 +84,7 @@ async function settle(
 ): Promise<readonly SettlementOutcome[]> {
   if (events.length === 0) return [];
   // 1., 3., 4.
-  const { rows } = await sql<SettlementRow>`SELECT outcome, over_run, late FROM settle(
+  const { rows } = await sql<SettlementRow>`${prepared("settle")} SELECT outcome, over_run, late FROM settle(
     ${events.map(({ eventId }) => eventId)},
     ${events.map(({ accountId }) => accountId)},
     ${events.map(({ revision }) => revision)},

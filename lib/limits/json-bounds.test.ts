@@ -65,23 +65,24 @@ const { value: json } = fc.letrec((tie) => ({
     fc.dictionary(string, tie("value"), { maxKeys: 5 }),
   ),
 }));
-const text = fc
+const written = fc
   .tuple(json, fc.constantFrom(undefined, 1, "\t"))
-  .map(([value, space]) => JSON.stringify(value, null, space));
+  .map(([value, space]) => ({ value, text: JSON.stringify(value, null, space) }));
+const text = written.map((one) => one.text);
 
 describe("the scan of a JSON text", () => {
-  test("counts what JSON.parse makes of it", () => {
+  // Not what JSON.parse makes of it: where a name has an escape, V8 13.6 may give another one that it has read before.
+  test("counts what the text was made of", () => {
     fc.assert(
-      fc.property(text, (written) => {
-        const value: unknown = JSON.parse(written);
+      fc.property(written, ({ value, text }) => {
         const most = {
           maxElements: countElements(value),
           maxDepth: measureDepth(value),
           maxKeyBytes: longestKeyBytes(value),
         };
-        expect(verdictOf(written, most)).toBeUndefined();
+        expect(verdictOf(text, most)).toBeUndefined();
         for (const [name, most1] of Object.entries(most)) {
-          if (most1 > 0) expect(verdictOf(written, { [name]: most1 - 1 })).toContain(String(most1 - 1));
+          if (most1 > 0) expect(verdictOf(text, { [name]: most1 - 1 })).toContain(String(most1 - 1));
         }
       }),
       { numRuns: 2000 },

@@ -22,7 +22,6 @@ import { isPeerAway } from "../runtime/peer-away.ts";
 import { traceOutgoingCalls } from "./call-spans.ts";
 import { forwardRequestId } from "./interceptors.ts";
 import { createPatientAgent } from "./patient-agent.ts";
-import { withUncopiedBytes } from "./port/outgoing-bytes.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./registered-method.ts";
 import { createPiecewiseTransport } from "./request/incoming-bytes.ts";
 import { createPartwiseTransport, type RequestParts } from "./request/request-parts.ts";
@@ -66,7 +65,7 @@ export function createRemoteTransport(options: RemoteOptions): Transport {
 export function createLocalTransport(routes: RegisterRoutes, options: CallingOptions = {}): Transport {
   const router = createConnectRouter({ grpc: false, grpcWeb: false });
   routes(router);
-  const httpClient = createUniversalHandlerClient(router.handlers.map(withUncopiedBytes));
+  const httpClient = createUniversalHandlerClient(router.handlers);
   const limits = { readMaxBytes: 0xffff_ffff, writeMaxBytes: 0xffff_ffff };
   return transportOver(httpClient, { baseUrl: "https://in-memory", limits }, options);
 }

@@ -215,6 +215,7 @@ class StreamAnswer {
         const isTaken = this.#writeMessage(step.value);
         if (!isTaken) await this.#drained(); // 3.
       } catch (thrown) {
+        this.#call.end();
         await messages.return?.();
         throw thrown;
       }

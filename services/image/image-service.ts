@@ -1,7 +1,6 @@
 import type { HandlerContext, Interceptor, ServiceImpl } from "@connectrpc/connect";
 import sharp from "sharp";
 import { ImageAdminService } from "../../gen/media/image/v1/image_admin_service_pb.ts";
-import { GenerateResponseSchema } from "../../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../../gen/media/image/v1/image_service_pb.ts";
 import { answerGraceMs } from "../../lib/generation/answer-grace.ts";
 import { attributionOf } from "../../lib/generation/generation-event.ts";
@@ -11,7 +10,6 @@ import { ByteBudget } from "../../lib/limits/byte-budget.ts";
 import { imageMessageLimits } from "../../lib/limits/image-messages.ts";
 import { createLimitInterceptor } from "../../lib/rate-limit/limit-interceptor.ts";
 import { callLifeOf } from "../../lib/rpc/call-life.ts";
-import { bytesSender } from "../../lib/rpc/port/outgoing-bytes.ts";
 import type { MessageLimits, RegisterRoutes } from "../../lib/rpc/registered-method.ts";
 import { requestLogKey } from "../../lib/rpc/request-context.ts";
 import { systemClock } from "../../lib/runtime/clock.ts";
@@ -117,16 +115,12 @@ function imageRoutes(
   const roomOf = ({ values }: Pick<HandlerContext, "values">) =>
     dependencies.imageWorkOf({ key: "tests of providers", life: callLifeOf(values) }).room;
   return (router) => {
-    router.service(ImageService, imageHandlers(dependencies, limits), { interceptors, ...limits });
+    router.service(ImageService, imageHandlers(dependencies), { interceptors, ...limits });
     router.service(ImageAdminService, createAdminHandlers({ ...dependencies, roomOf }), { interceptors });
   };
 }
 
-function imageHandlers(
-  dependencies: ImageRouteDependencies,
-  { writeMaxBytes }: MessageLimits,
-): ServiceImpl<typeof ImageService> {
-  const { imageData } = GenerateResponseSchema.field;
+function imageHandlers(dependencies: ImageRouteDependencies): ServiceImpl<typeof ImageService> {
   const offered = dependencies.catalog.offeredBy((slug) => dependencies.providers.isOn(slug));
   return {
     async *generate(request, context) {
@@ -137,9 +131,8 @@ function imageHandlers(
       const { rateBucket } = attribution.principal;
       const work = dependencies.imageWorkOf({ key: rateBucket, life: callLifeOf(context.values) });
       const frames = generate(prompt, attribution, { ...dependencies, ...work, limits }, context.signal, log);
-      const sendImageData = bytesSender(context, imageData, writeMaxBytes);
       callLifeOf(context.values).keepUntil(frames.ended);
-      for await (const frame of frames) yield toProtoFrame(frame, sendImageData);
+      for await (const frame of frames) yield toProtoFrame(frame);
     },
     listImageModels() {
       return { models: listImageModels(offered, dependencies) };

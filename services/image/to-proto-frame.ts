@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type GenerateResponseSchema, TextPhase } from "../../gen/media/image/v1/image_pb.ts";
-import type { SendBytes } from "../../lib/rpc/port/outgoing-bytes.ts";
 import type { GenerationFrame } from "./generate.ts";
 
 type ProtoFrame = NonNullable<MessageInitShape<typeof GenerateResponseSchema>["frame"]>;
@@ -11,15 +10,12 @@ const phases = {
   draft: TextPhase.DRAFT,
 } as const;
 
-/** A frame as it travels, the bytes of images given to `sendImageData`. */
-export function toProtoFrame(
-  frame: GenerationFrame,
-  sendImageData: SendBytes,
-): MessageInitShape<typeof GenerateResponseSchema> {
-  return { frame: toProto(frame, sendImageData) };
+/** A frame as it travels. */
+export function toProtoFrame(frame: GenerationFrame): MessageInitShape<typeof GenerateResponseSchema> {
+  return { frame: toProto(frame) };
 }
 
-function toProto(frame: GenerationFrame, sendImageData: SendBytes): ProtoFrame {
+function toProto(frame: GenerationFrame): ProtoFrame {
   switch (frame.kind) {
     case "started":
       return toProtoStarted(frame);
@@ -35,7 +31,7 @@ function toProto(frame: GenerationFrame, sendImageData: SendBytes): ProtoFrame {
       return { case: "imageStart", value: { ...value, sizeBytes: BigInt(sizeBytes) } };
     }
     case "image_data":
-      return { case: "imageData", value: sendImageData(frame.bytes) };
+      return { case: "imageData", value: frame.bytes };
     case "finished": {
       const { kind, ...value } = frame;
       return { case: "finished", value };

@@ -69,7 +69,8 @@ test("the port conforms to Connect, gRPC and gRPC-Web", { timeout: 600_000 }, as
   const options = ["--mode", "server", "--conf", configPath, "--parallel", "16", ...known, ...flaky];
   const command = [process.execPath, server, descriptors];
   const { code, output } = await run(program, [...options, "--", ...command]);
-  expect(output).toMatch(/^Total cases: \d{3,}$/m);
-  expect(output.split("\n").filter((line) => line.startsWith("FAILED"))).toEqual([]);
+  const failures = output.split(/^(?=FAILED|INFO|Total)/m).filter((block) => block.startsWith("FAILED"));
+  expect([failures.length, ...failures.slice(0, 5)]).toEqual([0]);
+  expect(output).toMatch(/^Total cases: \d{4,}$/m);
   expect(code).toBe(0);
 });

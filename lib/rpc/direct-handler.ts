@@ -82,7 +82,9 @@ export function createDirectHandler(
     takes: (request) => isPlain(request, contentType, isStream),
     handle(request, response, { url, values }) {
       const header = headersOf(request);
-      const { timeoutMs, error } = parseTimeout(header.get(headerTimeout), maxTimeoutMs);
+      const { timeoutMs: askedMs, error } = parseTimeout(header.get(headerTimeout), maxTimeoutMs);
+      // One that is refused would be too long for a timer.
+      const timeoutMs = error === undefined ? askedMs : undefined;
       const head = { url, requestMethod: "POST", protocolName, header, timeoutMs, values };
       const call = new ServerCall(method, head);
       call.header.set(headerContentType, contentType);

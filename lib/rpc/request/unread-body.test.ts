@@ -77,6 +77,9 @@ class Peer {
 
 test.for([
   ["application/json", "unread"],
+  ["application/proto", "unread"],
+  ["application/connect+proto", "unread"],
+  ["application/connect+proto", "when it was begun to be read"],
   ["application/connect+json", "unread"],
   ["application/grpc", "unread"],
   ["application/grpc-web", "unread"],
@@ -92,7 +95,8 @@ test.for([
     });
     onTestFinished(() => server[Symbol.asyncDispose]());
     const peer = new Peer(server.port);
-    const method = contentType === "application/json" ? "ListSpeechModels" : "Synthesize";
+    const isUnary = contentType === "application/json" || contentType === "application/proto";
+    const method = isUnary ? "ListSpeechModels" : "Synthesize";
     const path = `/${SpeechService.typeName}/${method}`;
     const head = { ":method": "POST", ":scheme": "http", ":path": path, ":authority": "media.test" };
     // To whom reads it an envelope that is far too large.

@@ -21,7 +21,7 @@ import {
   type MessageLimits,
   type RegisterRoutes,
 } from "../lib/rpc/registered-method.ts";
-import type { RequestParts } from "../lib/rpc/request/request-parts.ts";
+import type { RequestParts } from "../lib/rpc/transport/direct-transport.ts";
 import type { Authenticate } from "./http/auth.ts";
 import { imageRequestParts } from "./images/request-parts.ts";
 
@@ -90,11 +90,7 @@ function imageClientLimits(maxBodyBytes: number): MessageLimits {
 /** Clients of services in this process; the tokens are the same. */
 export function createLocalClients(services: LocalServices, signer: TokenSigner): GatewayClients {
   return createClients(signer, (service, interceptors) =>
-    createLocalTransport(services[service].routes, {
-      interceptors,
-      piecewiseField: piecewiseFields[service],
-      requestParts: requestParts[service],
-    }),
+    createLocalTransport(services[service].routes, { interceptors }),
   );
 }
 

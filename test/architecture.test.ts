@@ -65,7 +65,7 @@ const packageImporters: PackageImporters = {
   sharp: ["services/image/", "providers/local/", "commands/contact-sheet.ts"],
   standardwebhooks: ["services/destination/types/webhook/"],
   typebox: ["gateway/", "providers/catalog/"],
-  undici: ["lib/http/"],
+  undici: ["lib/http/", "lib/rpc/"],
   "wasm-media-encoders": ["services/speech/"],
   uuid: ["providers/catalog/schema.ts"],
   yaml: ["providers/catalog/schema.ts"],

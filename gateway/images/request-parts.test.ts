@@ -36,7 +36,7 @@ test("a request sent in parts is the one that comes, in process and over a socke
   await using server = await startImageServer(handlers);
   const limits = { readMaxBytes: 8 << 20, writeMaxBytes: 8 << 20 };
   const transports = [
-    createLocalTransport(imageRoutes(handlers), { requestParts }),
+    createLocalTransport(imageRoutes(handlers)),
     createRemoteTransport({ baseUrl: server.baseUrl, limits, requestParts }),
   ];
   await fc.assert(

@@ -6,7 +6,7 @@ import {
   type ReferenceImage,
   ReferenceImageSchema,
 } from "../../gen/media/image/v1/image_pb.ts";
-import type { RequestParts } from "../../lib/rpc/request/request-parts.ts";
+import type { RequestParts } from "../../lib/rpc/transport/direct-transport.ts";
 
 const { inputReferences: referencesField, mask: maskField } = GenerateRequestSchema.field;
 const dataNumber = ReferenceImageSchema.field.data.number;

@@ -1,21 +1,13 @@
-import type { DescField, DescService } from "@bufbuild/protobuf";
+import type { DescField, DescMethodServerStreaming, DescService } from "@bufbuild/protobuf";
 import {
   type CallOptions,
   type Client,
   Code,
   ConnectError,
   createClient,
-  createConnectRouter,
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import {
-  type CommonTransportOptions,
-  createUniversalHandlerClient,
-  type UniversalClientFn,
-} from "@connectrpc/connect/protocol";
-import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { createNodeHttpClient } from "@connectrpc/connect-node";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
 import { DomainError } from "../runtime/domain-error.ts";
 import { isPeerAway } from "../runtime/peer-away.ts";
@@ -23,78 +15,54 @@ import { traceOutgoingCalls } from "./call-spans.ts";
 import { forwardRequestId } from "./interceptors.ts";
 import { createPatientAgent } from "./patient-agent.ts";
 import { defaultMessageLimits, type MessageLimits, type RegisterRoutes } from "./registered-method.ts";
-import { createPiecewiseTransport } from "./request/incoming-bytes.ts";
-import { createPartwiseTransport, type RequestParts } from "./request/request-parts.ts";
+import { only } from "./request/request-format.ts";
+import { createDirectTransport, type RequestParts } from "./transport/direct-transport.ts";
+import { createInProcessTransport } from "./transport/in-process-transport.ts";
 
-interface CallingOptions {
+interface LocalOptions {
   /** Applied inside of ours: identity. */
   interceptors?: readonly Interceptor[];
   /** The deadline of calls that name none, milliseconds. */
   defaultTimeoutMs?: number;
+}
+
+interface RemoteOptions extends LocalOptions {
+  /** Such as `http://localhost:8103`. */
+  baseUrl: string;
+  /** Must not exceed the server's; defaults to 1 MiB a message each way. */
+  limits?: MessageLimits;
   /**
    * A field of bytes that streams give as it arrives, in pieces of any size, a message for each; of messages that have
-   * nothing else. Interceptors see such a message once, without its bytes.
+   * nothing else.
    */
   piecewiseField?: DescField | undefined;
   /** Requests of streams that are sent in parts. */
   requestParts?: RequestParts | undefined;
 }
 
-interface RemoteOptions extends CallingOptions {
-  /** Such as `http://localhost:8103`. */
-  baseUrl: string;
-  /** Must not exceed the server's; defaults to 1 MiB a message each way. */
-  limits?: MessageLimits;
-}
-
 const shortCallTimeoutMs = 5000;
 
 /**
- * A transport to another process: Connect over HTTP/1.1, which costs less CPU than HTTP/2 for streams of many frames,
- * with kept connections, no compression and a deadline on every call. A call is made once; patient-agent.ts says what
- * is tried again.
+ * A transport to another process, with kept connections, no compression and a deadline on every call. A call is made once;
+ * patient-agent.ts says what is tried again.
  */
 export function createRemoteTransport(options: RemoteOptions): Transport {
-  const { baseUrl, limits = defaultMessageLimits } = options;
-  const agent = createPatientAgent(baseUrl);
-  const httpClient = createNodeHttpClient({ httpVersion: "1.1", nodeOptions: { agent } });
-  return transportOver(httpClient, { baseUrl, limits }, options);
+  const { limits = defaultMessageLimits, ...others } = options;
+  return createDirectTransport({
+    ...others,
+    ...callingOptions(options),
+    limits,
+    dispatcher: createPatientAgent(),
+  });
 }
 
 /** A transport to handlers in this process: same interceptors, errors and deadlines, no socket, no limits. */
-export function createLocalTransport(routes: RegisterRoutes, options: CallingOptions = {}): Transport {
-  const router = createConnectRouter({ grpc: false, grpcWeb: false });
-  routes(router);
-  const httpClient = createUniversalHandlerClient(router.handlers);
-  const limits = { readMaxBytes: 0xffff_ffff, writeMaxBytes: 0xffff_ffff };
-  return transportOver(httpClient, { baseUrl: "https://in-memory", limits }, options);
+export function createLocalTransport(routes: RegisterRoutes, options: LocalOptions = {}): Transport {
+  return createInProcessTransport(routes, callingOptions(options));
 }
 
-function transportOver(
-  httpClient: UniversalClientFn,
-  { baseUrl, limits }: { baseUrl: string; limits: MessageLimits },
-  calling: CallingOptions,
-): Transport {
-  const { interceptors = [], defaultTimeoutMs = shortCallTimeoutMs, piecewiseField: field } = calling;
-  const transportOptions: Omit<CommonTransportOptions, "httpClient"> = {
-    baseUrl,
-    useBinaryFormat: true,
-    acceptCompression: [],
-    sendCompression: null,
-    compressMinBytes: 0,
-    interceptors: [forwardRequestId, traceOutgoingCalls, ...interceptors],
-    defaultTimeoutMs,
-    ...limits,
-  };
-  const createStock = (client: UniversalClientFn) =>
-    createTransport({ ...transportOptions, httpClient: client });
-  const create = (client: UniversalClientFn) =>
-    field === undefined
-      ? createStock(client)
-      : createPiecewiseTransport({ field, maxMessageBytes: limits.readMaxBytes }, client, createStock);
-  if (calling.requestParts === undefined) return create(httpClient);
-  const sending = { httpClient, maxMessageBytes: limits.writeMaxBytes };
-  return createPartwiseTransport(calling.requestParts, sending, create);
+function callingOptions({ interceptors = [], defaultTimeoutMs = shortCallTimeoutMs }: LocalOptions) {
+  return { interceptors: [forwardRequestId, traceOutgoingCalls, ...interceptors], defaultTimeoutMs };
 }
 
 /**
@@ -102,28 +70,43 @@ function transportOver(
  * a stream early does not cancel its call: see consumeStream.
  */
 export function createRpcClient<S extends DescService>(service: S, transport: Transport): Client<S> {
-  const client = createClient(service, transport) as Record<string, Call>;
-  const calls = service.methods.map(({ localName }) => [localName, withSafeErrors(client[localName])]);
+  const client = createClient(service, transport) as Record<string, UnaryCall>;
+  const calls = service.methods.map((method) => {
+    const call = client[method.localName];
+    if (method.methodKind === "server_streaming")
+      return [method.localName, streamingCall(method as DescMethodServerStreaming, transport)];
+    return [method.localName, method.methodKind === "unary" && call ? withSafeErrors(call) : call];
+  });
   return Object.fromEntries(calls);
 }
 
-type Call = (request: unknown, options?: CallOptions) => Promise<unknown> | AsyncIterable<unknown>;
+type UnaryCall = (request: unknown, options?: CallOptions) => Promise<unknown>;
 
 /** Here, and not in an interceptor: Connect wraps what interceptors throw. */
-function withSafeErrors(call: Call | undefined): Call | undefined {
-  if (call === undefined) return undefined;
-  return (request, options) => {
-    const answer = call(request, options);
-    return Symbol.asyncIterator in answer ? streamWithSafeErrors(answer) : answer.catch(rethrowSafely);
-  };
+function withSafeErrors(call: UnaryCall): UnaryCall {
+  return (request, options) => call(request, options).catch(rethrowSafely);
 }
 
-function streamWithSafeErrors<T>(source: AsyncIterable<T>): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = source[Symbol.asyncIterator]();
-      return { next: () => iterator.next().catch(rethrowSafely) };
-    },
+/** What the library's client does with two generators, which would cost each message several promises. */
+function streamingCall(method: DescMethodServerStreaming, transport: Transport) {
+  return (request: Record<string, unknown>, options: CallOptions = {}): AsyncIterable<unknown> => {
+    const { signal, timeoutMs, headers, contextValues } = options;
+    const opening = transport.stream(method, signal, timeoutMs, headers, only(request), contextValues);
+    // Whoever asks for the first message gets the error.
+    opening.catch(() => undefined);
+    let messages: AsyncIterator<unknown> | undefined;
+    const first = async () => {
+      const answer = await opening;
+      options.onHeader?.(answer.header);
+      messages = answer.message[Symbol.asyncIterator]();
+      return messages.next();
+    };
+    const passed = async (step: IteratorResult<unknown>) => {
+      if (step.done) options.onTrailer?.((await opening).trailer);
+      return step;
+    };
+    const next = () => (messages?.next() ?? first()).then(options.onTrailer && passed, rethrowSafely);
+    return { [Symbol.asyncIterator]: () => ({ next }) };
   };
 }
 

@@ -17,7 +17,7 @@ import type { NodeRequest, NodeResponse } from "./port/port-listener.ts";
 import type { RegisteredMethod } from "./registered-method.ts";
 import type { RequestFormat } from "./request/request-format.ts";
 import type { RequestReader, UnreadRequest } from "./request/request-reader.ts";
-import { type ReadMessage, ServerCall } from "./server-call.ts";
+import { leave, type ReadMessage, ServerCall } from "./server-call.ts";
 import { AnswerEncoder } from "./wire/answer-encoder.ts";
 import {
   codeToHttpStatus,
@@ -251,10 +251,4 @@ class StreamAnswer {
       this.#resume = resolve;
     });
   }
-}
-
-/** Tells who makes messages that nobody takes them any more, as the library does. */
-async function leave(messages: AsyncIterator<Message>, reason: unknown): Promise<void> {
-  await messages.throw?.(reason).catch(() => undefined);
-  await messages.return?.().catch(() => undefined);
 }

@@ -8,15 +8,12 @@
  *    notice open for DRAIN_DELAY_MS (5 s unless set), and say `Connection: close` in every other answer while they
  *    drain.
  */
-import { Agent, type AgentOptions } from "node:http";
-import { type RequestOptions, Agent as TlsAgent } from "node:https";
-import { connect, type NetConnectOpts, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { Agent, buildConnector } from "undici";
+import { nodeCodeOf } from "../runtime/peer-away.ts";
 
 /** How long a connection is kept that no call uses, milliseconds; shorter than the default of DRAIN_DELAY_MS. */
 const idleConnectionMs = 4000;
 
-const maxIdleConnections = 256;
 /** Before the second, the third … try, milliseconds. */
 const pausesMs = [20, 60, 140, 280] as const;
 
@@ -29,41 +26,26 @@ const passing: ReadonlySet<string> = new Set([
   "ENOTFOUND",
 ]);
 
-/** An agent for calls to `baseUrl`, which keeps connections. */
-export function createPatientAgent(baseUrl: string): Agent {
-  const options = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: idleConnectionMs }; // 2.
-  return baseUrl.startsWith("https:") ? new PatientTlsAgent(options) : new PatientAgent(options);
+/** An agent for calls to processes, which keeps connections; `ca` are the authorities to trust, the system's unless given. */
+export function createPatientAgent({ ca }: { ca?: Buffer } = {}): Agent {
+  return new Agent({
+    allowH2: false,
+    pipelining: 1,
+    connect: patiently(buildConnector({ allowH2: false, ...(ca !== undefined && { ca }) })),
+    keepAliveTimeout: idleConnectionMs, // 2.
+    keepAliveMaxTimeout: idleConnectionMs,
+    // Each call has a deadline of its own.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
 }
 
-/** As Agent calls it back. */
-type Connected = (error: Error | null, socket: Duplex) => void;
-
-class PatientAgent extends Agent {
-  override createConnection(options: AgentOptions, connected?: Connected): undefined {
-    openConnection(options, connected);
-  }
-}
-
-class PatientTlsAgent extends TlsAgent {
-  override createConnection(options: AgentOptions, connected?: Connected): undefined {
-    openConnection(options, (error, socket) => {
-      const overSocket: RequestOptions & { socket: Duplex } = { ...options, socket };
-      connected?.(error, error === null ? (super.createConnection(overSocket) as Duplex) : socket);
+function patiently(connect: buildConnector.connector): buildConnector.connector {
+  const open = (options: buildConnector.Options, opened: buildConnector.Callback, failures: number) =>
+    connect(options, (...result) => {
+      const pauseMs = pausesMs[failures];
+      if (pauseMs === undefined || !passing.has(nodeCodeOf(result[0]) ?? "")) opened(...result);
+      else setTimeout(open, pauseMs, options, opened, failures + 1); // 1.
     });
-  }
-}
-
-function openConnection(options: AgentOptions, connected: Connected | undefined, failures = 0): void {
-  const socket: Socket = connect(options as NetConnectOpts);
-  const onConnect = () => {
-    socket.off("error", onError);
-    connected?.(null, socket);
-  };
-  const onError = (error: NodeJS.ErrnoException) => {
-    socket.off("connect", onConnect);
-    const pauseMs = pausesMs[failures];
-    if (pauseMs === undefined || !passing.has(error.code ?? "")) connected?.(error, socket);
-    else setTimeout(() => openConnection(options, connected, failures + 1), pauseMs); // 1.
-  };
-  socket.once("connect", onConnect).once("error", onError);
+  return (options, opened) => open(options, opened, 0);
 }

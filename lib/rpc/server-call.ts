@@ -160,6 +160,12 @@ export class ServerCall {
   }
 }
 
+/** Tells who makes messages that nobody takes them any more, as the library does. */
+export async function leave(messages: AsyncIterator<Message>, reason: unknown): Promise<void> {
+  await messages.throw?.(reason).catch(() => undefined);
+  await messages.return?.().catch(() => undefined);
+}
+
 /** The library's words. */
 function deadlineExceeded(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);

@@ -24,7 +24,7 @@ export class AnswerEncoder {
   /** Throws ConnectError where it can't be encoded or is above the limit. */
   encode(message: Message): Uint8Array {
     const bytes = encodeMessage(this.#schema, message);
-    this.#check(bytes.length);
+    checkWriteLimit(bytes.length, this.#maxMessageBytes);
     return bytes;
   }
 
@@ -33,7 +33,7 @@ export class AnswerEncoder {
     const field = this.#onlyField(message);
     if (field === undefined) return [encodeEnvelope(0, this.encode(message))];
     const { tag, bytes } = field;
-    this.#check(fieldMessageBytes(bytes.length));
+    checkWriteLimit(fieldMessageBytes(bytes.length), this.#maxMessageBytes);
     const head = encodeFieldHead(tag, bytes.length);
     return bytes.length === 0 ? [head] : [head, bytes];
   }
@@ -45,13 +45,6 @@ export class AnswerEncoder {
     const tag = chosen === undefined ? undefined : tags.get(chosen);
     return tag === undefined || !(value instanceof Uint8Array) ? undefined : { tag, bytes: value };
   }
-
-  /** The library's words. */
-  #check(bytes: number): void {
-    if (bytes <= this.#maxMessageBytes) return;
-    const message = `message size ${bytes} is larger than configured writeMaxBytes ${this.#maxMessageBytes}`;
-    throw new ConnectError(message, Code.ResourceExhausted);
-  }
 }
 
 /** As messages hold it. */
@@ -60,11 +53,19 @@ interface Alternative {
   readonly value?: unknown;
 }
 
-function encodeMessage(schema: DescMessage, message: Message): Uint8Array {
+/** Throws ConnectError with the library's words. */
+export function encodeMessage(schema: DescMessage, message: Message): Uint8Array {
   try {
     return toBinary(schema, message);
   } catch (thrown) {
     const words = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ConnectError(`serialize binary: ${words}`, Code.Internal);
   }
+}
+
+/** Throws ConnectError with the library's words where a message is too long to be sent. */
+export function checkWriteLimit(bytes: number, maxMessageBytes: number): void {
+  if (bytes <= maxMessageBytes) return;
+  const message = `message size ${bytes} is larger than configured writeMaxBytes ${maxMessageBytes}`;
+  throw new ConnectError(message, Code.ResourceExhausted);
 }

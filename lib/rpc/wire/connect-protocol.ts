@@ -6,13 +6,14 @@
  * Source: https://connectrpc.com/docs/protocol/
  */
 import type { ConnectError } from "@connectrpc/connect";
+import {
+  createEndStreamSerialization,
+  type EndStreamResponse,
+  endStreamToJson,
+} from "@connectrpc/connect/protocol-connect";
 
-export { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-
-import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
-
+export { createMethodUrl, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 export {
-  codeFromHttpStatus,
   codeFromString,
   codeToHttpStatus,
   codeToString,
@@ -20,27 +21,33 @@ export {
   contentTypeUnaryJson,
   contentTypeUnaryProto,
   endStreamFlag,
-  endStreamFromJson,
   errorFromJson,
   errorFromJsonBytes,
+  errorToJson,
   errorToJsonBytes,
   headerContentType,
-  headerProtocolVersion,
   headerStreamAcceptEncoding,
   headerStreamEncoding,
   headerTimeout,
   headerUnaryAcceptEncoding,
   headerUnaryContentLength,
   headerUnaryEncoding,
-  headerUserAgent,
   parseTimeout,
-  protocolVersion,
+  requestHeader,
   trailerDemux,
-  trailerMux,
-  validateResponse,
+  validateResponseWithCompression,
 } from "@connectrpc/connect/protocol-connect";
 
 /** The message of the last envelope of a stream. What its error carries as metadata is added to the trailers. */
 export function endStreamToJsonBytes(trailer: Headers, error?: ConnectError): Uint8Array {
   return Buffer.from(JSON.stringify(endStreamToJson(trailer, error, undefined)));
+}
+
+const endStream = createEndStreamSerialization(undefined);
+const emptyObject = Buffer.from("{}");
+
+/** What the message of the last envelope of a stream says; undefined where that is nothing. Throws ConnectError. */
+export function endStreamFromJsonBytes(json: Uint8Array): EndStreamResponse | undefined {
+  // The library makes an error before it knows of any.
+  return emptyObject.equals(json) ? undefined : endStream.parse(json);
 }

@@ -4,7 +4,6 @@ import type { ConnectRouter, ServiceImpl, Transport } from "@connectrpc/connect"
 import { createGateway, type GatewayDependencies, type RunningGateway } from "../../../gateway/app.ts";
 import type { GatewayClients } from "../../../gateway/clients.ts";
 import { type GatewaySettings, gatewaySettings, readGatewayConfig } from "../../../gateway/config.ts";
-import { imageRequestParts } from "../../../gateway/images/request-parts.ts";
 import { PrincipalSchema } from "../../../gen/media/account/v1/account_internal_pb.ts";
 import { AccountInternalService } from "../../../gen/media/account/v1/account_internal_service_pb.ts";
 import { CreditService } from "../../../gen/media/account/v1/credit_service_pb.ts";
@@ -110,9 +109,7 @@ export async function startGatewayServer(options: GatewayServerOptions = {}): Pr
 
 function playedClients(options: GatewayServerOptions): GatewayClients {
   const speech = options.transport ?? createLocalTransport(speechRoutes(options.handlers));
-  const image =
-    options.imageTransport ??
-    createLocalTransport(imageRoutes(options.imageHandlers), { requestParts: imageRequestParts });
+  const image = options.imageTransport ?? createLocalTransport(imageRoutes(options.imageHandlers));
   const account = createLocalTransport(accountRoutes(options.accountHandlers));
   const destination = createLocalTransport(destinationRoutes(options.destinationHandlers));
   return {

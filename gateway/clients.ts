@@ -7,6 +7,7 @@ import { ProviderKeyService } from "../gen/media/account/v1/provider_key_service
 import { DestinationService } from "../gen/media/destination/v1/destination_service_pb.ts";
 import { GenerateResponseSchema } from "../gen/media/image/v1/image_pb.ts";
 import { ImageService } from "../gen/media/image/v1/image_service_pb.ts";
+import { SynthesizeResponseSchema } from "../gen/media/speech/v1/speech_pb.ts";
 import { SpeechService } from "../gen/media/speech/v1/speech_service_pb.ts";
 import { UsageService } from "../gen/media/usage/v1/usage_service_pb.ts";
 import { createKeyAuthenticator, lookUpOverRpc } from "../lib/identity/authenticate.ts";
@@ -50,8 +51,9 @@ const usageClientLimits: MessageLimits = { ...defaultMessageLimits, readMaxBytes
 /** A page of destinations is one message, and each may have settings as large as a request. */
 const destinationClientLimits: MessageLimits = { ...defaultMessageLimits, readMaxBytes: 16 << 20 };
 
-/** Images are written to their clients as they come; whole messages of them would be copies. */
+/** Audio and images are written to their clients as they come; whole messages of them would be copies. */
 const piecewiseFields: Readonly<Partial<Record<GatewayService, DescField>>> = {
+  speech: SynthesizeResponseSchema.field.audio,
   image: GenerateResponseSchema.field.imageData,
 };
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
-import type { SynthesizeResponse } from "../../gen/media/speech/v1/speech_pb.ts";
+import { type SynthesizeResponse, SynthesizeResponseSchema } from "../../gen/media/speech/v1/speech_pb.ts";
 import { createRemoteTransport } from "../../lib/rpc/client.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
 import {
@@ -47,7 +47,8 @@ async function startBoth(
     return { gateway, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   }
   const speech = stack.use(await startSpeechServer({ handlers }));
-  const transport = createRemoteTransport({ baseUrl: speech.baseUrl });
+  const piecewiseField = SynthesizeResponseSchema.field.audio;
+  const transport = createRemoteTransport({ baseUrl: speech.baseUrl, piecewiseField });
   const gateway = stack.use(await startGatewayServer({ transport, settings }));
   return { gateway, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

@@ -1,6 +1,8 @@
 import { ErrorReason } from "../../gen/media/error/v1/error_reason_pb.ts";
+import { isDatabaseAway } from "../../lib/database/database-errors.ts";
 import { ConfigError } from "../../lib/runtime/config.ts";
 import { DomainError } from "../../lib/runtime/domain-error.ts";
+import { nodeCodeOf } from "../../lib/runtime/peer-away.ts";
 import { StartError } from "../../lib/runtime/start-error.ts";
 import { startFailure } from "../../lib/service/process.ts";
 
@@ -48,6 +50,9 @@ export function describeFailure(thrown: unknown): { readonly code: number; reado
 }
 
 function lineOf(kind: FailureKind, thrown: unknown, text: string): string {
+  if (thrown instanceof Error && sqlStateOf(thrown) !== undefined) {
+    return `error: PostgreSQL: ${thrown.message.split("\n")[0]}`;
+  }
   const [first = ""] = text.split("\n");
   if (kind !== "unreachable" || thrown instanceof CommandFailure) return first;
   const { name, message } = thrown as Error;
@@ -61,11 +66,26 @@ function kindOf(thrown: unknown): FailureKind {
   if (thrown instanceof ConfigError) return "usage";
   if (thrown instanceof StartError) return "refused";
   if (thrown instanceof DomainError) return kindOfReason(thrown.reason);
+  const state = sqlStateOf(thrown);
+  if (state !== undefined) return kindOfSqlState(state, isDatabaseAway(thrown));
   if (!(thrown instanceof Error)) return "internal";
   const { address } = thrown as { address?: string };
   const isAway = address !== undefined || thrown instanceof AggregateError || errnoOf(thrown) === "ENOTFOUND";
   const isKafkas = thrown.name.startsWith("KafkaJS") || thrown.name === "TimeoutError";
   return isAway || isKafkas ? "unreachable" : "internal";
+}
+
+/** PostgreSQL's code of what it refused, five characters (its appendix A). */
+function sqlStateOf(thrown: unknown): string | undefined {
+  const code = nodeCodeOf(thrown);
+  return code !== undefined && /^[0-9][0-9A-Z]{4}$/.test(code) ? code : undefined;
+}
+
+/** No such database; a role that may not connect or do it. */
+function kindOfSqlState(state: string, isAway: boolean): FailureKind {
+  if (state === "3D000") return "notFound";
+  if (state.startsWith("28") || state === "42501") return "refused";
+  return isAway ? "unreachable" : "internal";
 }
 
 function errnoOf(thrown: unknown): string | undefined {

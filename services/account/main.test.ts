@@ -157,14 +157,18 @@ test("says in one line what keeps it from starting, without a secret", async () 
 
 test("a migration without a database says so in one line", async () => {
   const unset = await runToEnd(migrate, { ...env, DATABASE_URL: "" });
-  expect(unset).toEqual({ out: "", error: "error: configuration: DATABASE_URL is required\n", code: 1 });
+  expect(unset).toEqual({ out: "", error: "error: configuration: DATABASE_URL is required\n", code: 2 });
   const url = new URL(database.url);
   url.pathname = "absent";
   const absent = await runToEnd(migrate, { ...env, DATABASE_URL: url.href });
-  expect(absent).toMatchObject({ out: "", code: 1, error: expect.stringMatching(/^error: .*absent.*\n$/) });
+  expect(absent).toMatchObject({
+    out: "",
+    code: 4,
+    error: expect.stringMatching(/^error: PostgreSQL: .*absent.*\n$/),
+  });
   url.hostname = "localhost";
   url.port = "1";
   const away = await runToEnd(migrate, { ...env, DATABASE_URL: url.href });
-  expect(away).toMatchObject({ out: "", code: 1, error: expect.stringMatching(/^error: .+\n$/) });
+  expect(away).toMatchObject({ out: "", code: 5, error: expect.stringMatching(/^error: .+\n$/) });
   expect(away.error).not.toContain(url.password);
 });

@@ -1,19 +1,26 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
+import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
 import { type ConsolePage, needBrowser, openConsole, violationsOf } from "./open-console.ts";
 
 const hostile = '<img src=x onerror="document.title=1">';
 const longName = `${hostile}${"an-endless-session-name".repeat(6)}`;
 const phone = { viewport: { width: 390, height: 844 } };
 let gateway: TestStandalone;
+/** A provider that always fails. */
+let failing: OpenAiUpstream;
 
 beforeAll(async () => {
-  gateway = await startTestStandalone();
+  failing = await startOpenAiUpstream({ otherwise: { kind: "error", status: 500 } });
+  gateway = await startTestStandalone(openAiEnv(failing));
 });
 
-afterAll(() => gateway.close());
+afterAll(async () => {
+  await gateway.close();
+  await failing.close();
+});
 
 beforeEach(needBrowser);
 
@@ -49,7 +56,7 @@ test("without requests it says how the first one is made, and shows it when it e
   await opened.page.getByText("No requests yet").waitFor();
   expect(await violationsOf(opened)).toEqual([]);
   await speak("first");
-  await rowsOf(opened).getByText("local/flite").waitFor();
+  await rowsOf(opened).getByText("Speech · Local").waitFor();
 });
 
 describe("with requests", () => {
@@ -94,6 +101,18 @@ describe("with requests", () => {
     await opened.page.mouse.move(600, 10);
     const id = await speak("while-idle");
     await waitUntil(async () => (await first.getAttribute("href"))?.includes(id));
+  });
+
+  test("more that is new than a page holds leaves no gap", async () => {
+    const opened = await openConsole(gateway, { path: "/requests?session=flood", keys: gateway });
+    await speak("flood");
+    await rowsOf(opened).first().locator("a").focus();
+    for (let index = 0; index < 51; index++) await speak("flood");
+    await opened.page.getByRole("button", { name: "50 or more new requests" }).click();
+    await waitUntil(async () => (await rowsOf(opened).count()) === 50);
+    await opened.page.getByRole("button", { name: "Show older ones" }).click();
+    await waitUntil(async () => (await rowsOf(opened).count()) === 52);
+    expect(opened).toMatchObject({ foreign: [], complaints: [] });
   });
 
   test("filters are chosen on the page, hold in the address, and are there again when it is opened", async () => {
@@ -147,6 +166,29 @@ describe("with requests", () => {
     await waitUntil(() => link.evaluate((element) => element === element.ownerDocument.activeElement));
     expect(page.url()).toContain("session=%3Cimg");
     expect(opened).toMatchObject({ foreign: [], complaints: [] });
+  });
+
+  test("a request that failed shows each attempt, with its endpoint and why", async () => {
+    const body = { model: "openai/tts-1", voice: "alloy", input: "Hello." };
+    await (await call("/audio/speech", gateway.inferenceKey, body)).text();
+    const opened = await openConsole(gateway, { path: "/requests?outcome=failed", keys: gateway });
+    const row = rowsOf(opened).first();
+    await row.getByText("provider_failed").waitFor();
+    await row.locator("a").click();
+    const attempts = opened.page.getByRole("dialog").locator(".attempts li");
+    await attempts.first().getByText("provider_failed").waitFor();
+    const answer = await call("/generations?outcome=failed", gateway.managementKey);
+    const [failed] = ((await answer.json()) as { data: { provider_responses: { endpoint_id: string }[] }[] })
+      .data;
+    const endpoints = failed?.provider_responses.map(({ endpoint_id }) => endpoint_id) ?? [];
+    expect(endpoints.length).toBeGreaterThan(0);
+    expect(await attempts.count()).toBe(endpoints.length);
+    for (const [index, endpoint] of endpoints.entries()) {
+      const text = await attempts.nth(index).textContent();
+      expect(text).toContain(endpoint);
+      expect(text).toContain("HTTP 500");
+    }
+    expect(await violationsOf(opened)).toEqual([]);
   });
 
   test("a request that the list does not show opens by its address; one that there is not is said to be none", async () => {

@@ -17,6 +17,8 @@ export interface SeriesChartProps {
   readonly step: "hour" | "day";
   /** How a value is told in the tooltip; at the axis it is shortened. */
   readonly format: (value: number) => string;
+  /** How a value is told at the axis where it is no whole number, such as an amount. */
+  readonly tick?: (value: number) => string;
 }
 
 const colours = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`);
@@ -31,7 +33,7 @@ const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric",
 const compact = new Intl.NumberFormat(undefined, { notation: "compact" });
 
 /** Stacked bars over time, with axes and a tooltip. Comes in a chunk of its own: import LazySeriesChart. */
-export function SeriesChart({ label, series, points, step, format }: SeriesChartProps) {
+export function SeriesChart({ label, series, points, step, format, tick }: SeriesChartProps) {
   const told = step === "hour" ? hour : day;
   return (
     <figure className="chart" role="img" aria-label={label}>
@@ -50,11 +52,11 @@ export function SeriesChart({ label, series, points, step, format }: SeriesChart
             minTickGap={24}
           />
           <YAxis
-            width={44}
+            width={tick === undefined ? 44 : "auto"}
             tickLine={false}
             axisLine={false}
-            allowDecimals={false}
-            tickFormatter={(value: number) => compact.format(value)}
+            allowDecimals={tick !== undefined}
+            tickFormatter={tick ?? ((value: number) => compact.format(value))}
           />
           <Tooltip
             cursor={{ fill: "var(--accent-soft)" }}

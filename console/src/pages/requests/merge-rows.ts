@@ -11,14 +11,18 @@ export interface Newcomers<T> {
   readonly hasGap: boolean;
 }
 
-/** Which of the newest rows are not shown yet. `newest` is a first page, shorter than `limit` where there are no more. */
+/**
+ * Which of the newest rows are not shown yet. `newest` is a first page, shorter than `limit` where there are no more. With
+ * `hasOlder`, rows beyond the last one shown are of pages that were not asked for yet, and not new.
+ */
 export function newcomersOf<T extends Row>(
   shown: readonly T[],
   newest: readonly T[],
-  limit: number,
+  { limit, hasOlder }: { limit: number; hasOlder: boolean },
 ): Newcomers<T> {
   const known = new Set(shown.map(({ id }) => id));
-  const rows = newest.filter(({ id }) => !known.has(id));
+  const last = hasOlder ? (shown.at(-1)?.ended_at ?? "") : "";
+  const rows = newest.filter(({ id, ended_at }) => !known.has(id) && ended_at > last);
   return { rows, hasGap: rows.length > 0 && rows.length === newest.length && newest.length === limit };
 }
 

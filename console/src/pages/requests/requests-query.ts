@@ -49,7 +49,10 @@ export function useRequests(filter: Filter, now: Date) {
     staleTime: 0,
   });
   const rows = list.data?.pages.flatMap(({ data }) => data) ?? [];
-  const fresh = newcomersOf(rows, look.data?.data ?? [], pageSize);
+  const fresh = newcomersOf(rows, (list.data && look.data?.data) ?? [], {
+    limit: pageSize,
+    hasOlder: list.hasNextPage,
+  });
   const show = () => {
     if (fresh.hasGap) return void queries.resetQueries({ queryKey });
     queries.setQueryData<InfiniteData<GenerationPage, string | undefined>>(queryKey, (held) => {

@@ -1,5 +1,9 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Locator } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openAiEnv, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type OpenAiUpstream, startOpenAiUpstream } from "../upstreams/openai/openai.ts";
@@ -240,17 +244,36 @@ describe("images", () => {
 });
 
 describe("the page", () => {
-  test("gives each call as code, whose key is the environment's unless it is asked for", async () => {
+  test("gives each call as code that works, with the environment's key unless another is asked for", async () => {
     const browser = { permissions: ["clipboard-read", "clipboard-write"] };
-    const opened = await openPlayground({ browser });
+    const opened = await openPlayground({ ...images, browser });
     const { page } = opened;
-    await page.getByRole("button", { name: "Copy the call in curl" }).first().click();
-    const copied = () => page.evaluate("navigator.clipboard.readText()").then(String);
-    expect(await copied()).toContain("Bearer $MEDIA_KEY");
-    await page.getByText("With my key in it").first().click();
-    await page.getByRole("button", { name: "Copy the call in curl" }).first().click();
-    await waitUntil(async () => (await copied()).includes(`Bearer ${gateway.inferenceKey}`));
+    const copied = async (language: string) => {
+      await page.getByRole("button", { name: `Copy the call in ${language}` }).click();
+      return String(await page.evaluate("navigator.clipboard.readText()"));
+    };
+    const folder = await mkdtemp(join(process.cwd(), "node_modules", ".playground-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const name = "it's a $HOME `id`.png";
+    const buffer = await pngOf(opened);
+    await writeFile(join(folder, name), buffer);
+    await page.locator("input[type=file]").setInputFiles([{ name, mimeType: "image/png", buffer }]);
+    await page.getByRole("textbox", { name: "Prompt" }).fill('A lake, "it\'s" $HOME `id` \\n\nEOF');
+    const env = { PATH: process.env.PATH, MEDIA_KEY: gateway.inferenceKey };
+    const run = promisify(execFile);
+    await run("bash", ["-c", await copied("curl")], { cwd: folder, env });
+    const whole = JSON.parse(await readFile(join(folder, "images.json"), "utf8"));
+    expect(whole.data).toEqual([{ media_type: "image/webp", b64_json: expect.any(String) }]);
+    await page.getByRole("tab", { name: "JavaScript" }).click();
+    await writeFile(join(folder, "call.mjs"), await copied("JavaScript"));
+    await run(process.execPath, ["call.mjs"], { cwd: folder, env });
+    expect((await readFile(join(folder, "image-1.webp"))).subarray(8, 12).toString()).toBe("WEBP");
+    await page.getByText("With my key in it").click();
+    await waitUntil(async () => (await copied("JavaScript")).includes(gateway.inferenceKey));
     expect(await page.content()).not.toContain(gateway.inferenceKey);
+    await page.getByRole("tab", { name: "Speech" }).click();
+    await run("bash", ["-c", await copied("curl")], { cwd: folder, env });
+    expect((await readFile(join(folder, "speech.mp3"))).length).toBeGreaterThan(1000);
   });
 
   test("works by keyboard, and keeps what is typed where it is out of sight", async () => {
@@ -282,6 +305,23 @@ describe("the page", () => {
       return page.getByText("The key stopped working").isVisible();
     });
     expect(await page.getByLabel("Text", { exact: true }).inputValue()).toBe("Not lost.");
+  });
+
+  test("says what to do where no model is there, and what went wrong where the list does not come", async () => {
+    const opened = await openPlayground();
+    const { page } = opened;
+    await page.route(/\/models(\?|$)/, (route) => route.fulfill({ json: { data: [] } }));
+    await page.reload();
+    await page.getByText("No model speaks here yet").waitFor();
+    await page.getByText("No model draws here yet").waitFor({ state: "attached" });
+    expect(await violationsOf(opened)).toEqual([]);
+    const error = { code: 429, message: "Rate limited", metadata: { reason: "rate_limited" } };
+    await page.route(/\/models(\?|$)/, (route) => route.fulfill({ status: 429, json: { error } }));
+    await page.reload();
+    await page.getByText("Too many requests in a short time.").first().waitFor();
+    await page.unroute(/\/models(\?|$)/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("button", { name: "Speak" }).waitFor();
   });
 
   test("asks for a key without one", async () => {

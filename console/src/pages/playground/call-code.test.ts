@@ -1,70 +1,32 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { imagesCode, speechCode } from "./call-code.ts";
 
-const baseUrl = "http://127.0.0.1:1/api/v1";
-const words = 'It\'s 5 $HOME `id` \\n "quoted"\nand 🎈 EOF';
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "call-code-"));
-});
-
-afterAll(() => rm(folder, { recursive: true }));
-
-/** What a shell gives a program called curl. */
-async function sentBy(code: string): Promise<{ args: string[]; body: string }> {
-  const program = `curl() { for each in "$@"; do printf '%s\\0' "$each"; done; case "$*" in *"-d @-"*) cat;; esac; }`;
-  const env = { PATH: process.env.PATH, MEDIA_KEY: "sk-of-the-environment" };
-  const { stdout } = await promisify(execFile)("bash", ["-c", `${program}\n${code}`], { cwd: folder, env });
-  const args = stdout.split("\0");
-  const rest = args.pop() ?? "";
-  const given = args[args.indexOf("-d") + 1] ?? "";
-  return { args, body: given === "@-" ? rest : given };
-}
-
-test("a shell sends the very request, with the key of the environment", async () => {
-  const request = { model: "local/flite", voice: "slt", input: words, speed: 1.5 };
-  const { curl } = speechCode({ baseUrl, key: undefined }, request);
-  const { args, body } = await sentBy(curl);
-  expect(JSON.parse(body)).toEqual(request);
-  expect(args).toContain("Authorization: Bearer sk-of-the-environment");
-  expect(args).toContain(`${baseUrl}/audio/speech`);
-});
-
-test("a shell reads references out of files of whatever name", async () => {
-  const name = "a $HOME it's `x`.png";
-  await writeFile(join(folder, name), "bytes");
-  const request = { model: "local/painter", prompt: words, stream: true };
-  const { curl } = imagesCode({ baseUrl, key: undefined }, request, [{ name, mediaType: "image/png" }]);
-  const { body } = await sentBy(curl);
-  expect(JSON.parse(body)).toEqual({
-    model: "local/painter",
-    prompt: words,
-    input_references: [{ type: "image_url", image_url: { url: `data:image/png;base64,${btoa("bytes")}` } }],
-  });
-});
+const baseUrl = "http://gateway.test/api/v1";
 
 test("a key is in the code only when it was asked for", () => {
-  const request = { model: "local/flite", input: words };
+  const request = { model: "author/voice", input: "Hello." };
   const without = Object.values(speechCode({ baseUrl, key: undefined }, request));
   expect(without.every((code) => code.includes("MEDIA_KEY"))).toBe(true);
   const having = Object.values(speechCode({ baseUrl, key: "sk-mine" }, request));
   expect(having.every((code) => code.includes("sk-mine") && !code.includes("MEDIA_KEY"))).toBe(true);
 });
 
-test("Python reads it", async () => {
-  const request = { model: "local/painter", prompt: words, n: 2 };
+test("a text stays the text that it is, in a shell's quotes and between the lines that it reads", () => {
+  const prompt = "it's $HOME `id` \\n";
   const target = { baseUrl, key: undefined };
-  const file = { name: 'a "b".png', mediaType: "image/png" };
-  for (const { python } of [
-    speechCode(target, { model: "local/flite", input: words, speed: 2 }),
-    imagesCode(target, request, [file]),
-  ]) {
-    await promisify(execFile)("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", python]);
-  }
+  expect(imagesCode(target, { model: "author/painter", prompt }, []).curl).toContain(
+    String.raw`"prompt":"it'\''s $HOME ${"`id`"} \\n"`,
+  );
+  const files = [{ name: "a's.png", mediaType: "image/png" }];
+  const { curl } = imagesCode(target, { model: "author/painter", prompt }, files);
+  expect(curl).toContain('"prompt": "it\'s \\$HOME \\`id\\` \\\\\\\\n"');
+  expect(curl).toContain(String.raw`$(base64 < 'a'\''s.png' | tr -d '\n')`);
+});
+
+test("images are asked for whole, and written to files of their format", () => {
+  const request = { model: "author/painter", prompt: "A lake", output_format: "webp", stream: true } as const;
+  const { curl, javaScript, python } = imagesCode({ baseUrl, key: undefined }, request, []);
+  for (const code of [curl, javaScript, python]) expect(code).not.toContain("stream");
+  expect(javaScript).toContain(".webp");
+  expect(python).toContain(".webp");
 });

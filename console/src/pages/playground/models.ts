@@ -24,10 +24,14 @@ export function useSpeechModels() {
     enabled: useIsHeld("inference"),
     async queryFn(): Promise<readonly SpeechModel[]> {
       const query = { output_modalities: ["speech" as const] };
-      const { data } = await answerOf(api.GET("/models", { params: { query } }));
-      return data.filter(
+      const [{ data }, providers] = await Promise.all([
+        answerOf(api.GET("/models", { params: { query } })),
+        answerOf(api.GET("/providers")),
+      ]);
+      const speaking = data.filter(
         (model): model is SpeechModel => "supported_voices" in model && model.supported_voices !== null,
       );
+      return keylessFirst(speaking, providers);
     },
   });
 }
@@ -40,18 +44,32 @@ export function useImageModels() {
     enabled: useIsHeld("inference"),
     async queryFn(): Promise<readonly ImageModel[]> {
       const query = { output_modalities: ["image" as const] };
-      const [able, priced] = await Promise.all([
+      const [able, priced, providers] = await Promise.all([
         answerOf(api.GET("/images/models")),
         answerOf(api.GET("/models", { params: { query } })),
+        answerOf(api.GET("/providers")),
       ]);
-      const byId = new Map(priced.data.map((model) => [model.id, model]));
-      return able.data.flatMap((model) => {
-        const found = byId.get(model.id);
-        if (found === undefined) return [];
-        return [{ ...model, prices: found.endpoints.map(({ pricing }) => pricing) }];
+      const ableById = new Map(able.data.map((model) => [model.id, model]));
+      return keylessFirst(priced.data, providers).flatMap(({ id, endpoints }) => {
+        const model = ableById.get(id);
+        return model === undefined ? [] : [{ ...model, prices: endpoints.map(({ pricing }) => pricing) }];
       });
     },
   });
+}
+
+/** Those of providers that need no key, which cost next to nothing, stand before the others. */
+function keylessFirst<T extends Pick<Model, "endpoints">>(
+  models: readonly T[],
+  { data }: { readonly data: readonly { readonly slug: string; readonly opened_by: string }[] },
+): readonly T[] {
+  const keyless = new Set(
+    data.filter(({ opened_by }) => opened_by === "no_key_needed").map(({ slug }) => slug),
+  );
+  const { first = [], then = [] } = Object.groupBy(models, ({ endpoints }) =>
+    endpoints.some(({ provider_slug }) => keyless.has(provider_slug)) ? "first" : "then",
+  );
+  return [...first, ...then];
 }
 
 /** The values that a model takes for a parameter; those given where it names none. */

@@ -50,7 +50,8 @@ function Player({ run }: { run: SpeechRun }) {
   const { live, file, firstByteMs, generationId, state, request } = run;
   const [lengthS, setLengthS] = useState<number>();
   const fileUrl = useObjectUrl(file);
-  const liveUrl = state === "cancelled" ? undefined : live?.url;
+  const [isBroken, setIsBroken] = useState(false);
+  const liveUrl = state === "cancelled" || isBroken ? undefined : live?.url;
   const url = liveUrl ?? fileUrl;
   // Samples are heard from elsewhere while they come: here they can be heard again.
   const isHeardElsewhere = live !== undefined && live.url === undefined;
@@ -67,6 +68,7 @@ function Player({ run }: { run: SpeechRun }) {
           onDurationChange={({ currentTarget: { duration } }) =>
             setLengthS(Number.isFinite(duration) ? duration : undefined)
           }
+          onError={() => setIsBroken(true)}
           onPlay={() => isHeardElsewhere && live.close()}
         />
       )}

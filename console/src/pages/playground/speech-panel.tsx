@@ -62,9 +62,9 @@ function SpeechForm({ models }: { models: readonly [SpeechModel, ...SpeechModel[
       <section className="card" aria-labelledby="speech-call">
         <h2 id="speech-call">What to say</h2>
         <TextField label="Text" lines={6} value={input} onChange={setInput} fault={fault} />
+        <SelectField label="Model" options={titled(models)} value={model.id} onChange={choose} />
+        <VoiceField model={model} value={chosenVoice} onChange={setVoice} />
         <div className="fields">
-          <SelectField label="Model" options={titled(models)} value={model.id} onChange={choose} />
-          <VoiceField model={model} value={chosenVoice} onChange={setVoice} />
           <SelectField label="Speed" options={speeds} value={speed} onChange={setSpeed} />
           <SelectField label="Format" options={formats} value={chosenFormat} onChange={setFormat} />
         </div>

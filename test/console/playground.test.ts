@@ -154,11 +154,9 @@ describe("speech", () => {
 
   test("says of a price by the token that only the provider counts it", async () => {
     const { page } = await openPlayground({ path: "/playground?model=openai/gpt-4o-mini-tts" });
-    await page
-      .getByText("$0.000012 a token of output audio token", { exact: false })
-      .or(page.getByText(/\$0\.000012/))
-      .first()
-      .waitFor();
+    const words =
+      "Billed by what the provider counts: $0.0000006 per input text token, $0.000012 per output audio token";
+    await page.getByText(words).waitFor();
     expect(await page.getByText("Costs up to").filter({ visible: true }).count()).toBe(0);
   });
 });
@@ -235,7 +233,7 @@ describe("images", () => {
     await page.getByRole("button", { name: "Draw" }).click();
     await page.getByText("The model has no control over the quality").waitFor();
     upstream.next({ kind: "image", beforeHeaders: () => new Promise(() => {}) });
-    await choose(opened, "Model", /openai\/gpt-image-1-mini/);
+    await choose(opened, "Model", /openai\/gpt-image-1\.5/);
     await page.getByRole("button", { name: "Draw" }).click();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByText("Cancelled.", { exact: true }).waitFor();
@@ -268,7 +266,7 @@ describe("the page", () => {
     await writeFile(join(folder, "call.mjs"), await copied("JavaScript"));
     await run(process.execPath, ["call.mjs"], { cwd: folder, env });
     expect((await readFile(join(folder, "image-1.webp"))).subarray(8, 12).toString()).toBe("WEBP");
-    await page.getByText("With my key in it").click();
+    await page.getByText("With my key in it").filter({ visible: true }).click();
     await waitUntil(async () => (await copied("JavaScript")).includes(gateway.inferenceKey));
     expect(await page.content()).not.toContain(gateway.inferenceKey);
     await page.getByRole("tab", { name: "Speech" }).click();
@@ -371,6 +369,7 @@ async function drop({ page }: ConsolePage, content: Buffer): Promise<void> {
   await page.evaluate(`(() => {
     const bytes = Uint8Array.from(atob("${content.toString("base64")}"), (each) => each.charCodeAt(0));
     const dataTransfer = new DataTransfer();
+    dataTransfer.effectAllowed = "all";
     dataTransfer.items.add(new File([bytes], "dropped.png", { type: "image/png" }));
     const zone = document.querySelector(".drop-zone");
     const { x, y } = zone.getBoundingClientRect();

@@ -17,7 +17,7 @@ export function MostCostText({ most, prices }: { most: MostCost; prices: readonl
       {prices.map(({ billable, unit, cost_usd, variant = "" }, index) => (
         <span key={`${billable} ${unit} ${variant}`}>
           {index > 0 && ", "}
-          <span className="number">${plainDecimal(cost_usd)}</span> a {lineName(billable, unit)}
+          <span className="number">${plainDecimal(cost_usd)}</span> per {lineName(billable, unit)}
           {variant !== "" && ` (${variant})`}
         </span>
       ))}

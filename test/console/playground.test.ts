@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Locator } from "playwright-core";
@@ -214,8 +215,8 @@ describe("images", () => {
     ]);
     await page.getByText("Only PNG, JPEG and WebP of at most 20 MiB are taken.").waitFor();
     await page.getByRole("button", { name: "Remove one.png" }).click();
-    await drop(opened, buffer);
-    await page.getByText("dropped.png").waitFor();
+    await drop(opened, "dropped.png", buffer);
+    await page.getByText("dropped.png", { exact: true }).waitFor();
     const sent = page.waitForRequest(/\/images$/);
     await page.getByRole("button", { name: "Draw" }).click();
     const { input_references: references } = (await sent).postDataJSON();
@@ -364,17 +365,17 @@ async function pngOf({ page }: ConsolePage): Promise<Buffer> {
   return Buffer.from(String(url).split(",")[1] ?? "", "base64");
 }
 
-/** Drops a file as a mouse does. */
-async function drop({ page }: ConsolePage, content: Buffer): Promise<void> {
-  await page.evaluate(`(() => {
-    const bytes = Uint8Array.from(atob("${content.toString("base64")}"), (each) => each.charCodeAt(0));
-    const dataTransfer = new DataTransfer();
-    dataTransfer.effectAllowed = "all";
-    dataTransfer.items.add(new File([bytes], "dropped.png", { type: "image/png" }));
-    const zone = document.querySelector(".drop-zone");
-    const { x, y } = zone.getBoundingClientRect();
-    for (const type of ["dragenter", "dragover", "drop"]) {
-      zone.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true, clientX: x + 5, clientY: y + 5 }));
-    }
-  })()`);
+/** Drops a file, as a mouse brings it from elsewhere. */
+async function drop({ page }: ConsolePage, name: string, content: Buffer): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "playground-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, name), content);
+  const zone = page.locator(".drop-zone");
+  await zone.scrollIntoViewIfNeeded();
+  const { x = 0, y = 0 } = (await zone.boundingBox()) ?? {};
+  const debuggerSession = await page.context().newCDPSession(page);
+  const data = { items: [], files: [join(folder, name)], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await debuggerSession.send("Input.dispatchDragEvent", { type, x: x + 8, y: y + 8, data });
+  }
 }

@@ -26,6 +26,7 @@ describe("the environment", () => {
       speechTimeoutMs: 600_000,
       imageTimeoutMs: 180_000,
       keepAliveMs: 10_000,
+      hasConsole: true,
     });
     expect(drainTimeoutMs(config)).toBe(605_000);
   });

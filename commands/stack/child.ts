@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { isAbsolute } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { programFile } from "../build/entry-points.ts";
 
 /** A process of ours, run as an operator would. */
 export interface Child {
@@ -37,8 +37,6 @@ export interface ChildOptions {
   onLine?: (line: string) => void;
 }
 
-const repositoryRoot = fileURLToPath(new URL("../..", import.meta.url));
-
 /** What every child has of this process's environment: where programs, its home, its files and compiled code are. */
 export function inheritedEnvironment(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "NODE_COMPILE_CACHE"];
@@ -50,10 +48,11 @@ export function inheritedEnvironment(): Record<string, string> {
   );
 }
 
-/** Starts a script of the repository, named by its path from the root, with this Node. */
+/** Starts an entry point, named by its path from the root, with this Node: bundled where this code is; or any file. */
 export function startChild(script: string, options: ChildOptions = {}): Child {
   const { cwd, uid, gid, detached } = options;
-  const child = spawn(process.execPath, [resolve(repositoryRoot, script), ...(options.args ?? [])], {
+  const file = isAbsolute(script) ? script : programFile(script);
+  const child = spawn(process.execPath, [file, ...(options.args ?? [])], {
     env: { ...inheritedEnvironment(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),

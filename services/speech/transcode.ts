@@ -7,7 +7,6 @@
  * 4. An encoder serves one stream at a time, and goes back to the pool only when nothing failed in it.
  */
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createEncoder, type WasmMediaEncoder } from "wasm-media-encoders";
 import { ProviderError } from "../../providers/contract.ts";
@@ -67,8 +66,7 @@ export class Mp3Encoders {
 }
 
 async function compileEncoder(): Promise<WebAssembly.Module> {
-  const path = createRequire(import.meta.url).resolve("wasm-media-encoders/wasm/mp3");
-  return WebAssembly.compile(await readFile(path));
+  return WebAssembly.compile(await readFile(new URL(import.meta.resolve("wasm-media-encoders/wasm/mp3"))));
 }
 
 /**

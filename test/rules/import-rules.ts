@@ -167,7 +167,7 @@ export function checkPackages(
 function isDevelopmentFile(path: string): boolean {
   return (
     isTestFile(path) ||
-    /^(bench\/|commands\/new[./]|vitest\.config\.ts$|console\/vite\.config\.ts$)/.test(path)
+    /^(bench\/|commands\/(new|build)[./]|vitest\.config\.ts$|console\/vite\.config\.ts$)/.test(path)
   );
 }
 

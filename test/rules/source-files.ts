@@ -15,7 +15,7 @@ export interface SourceFile {
   readonly parsed: ReturnType<typeof parseSync>;
 }
 
-const unlistedFolders = new Set(["node_modules", ".git", ".data", ".test-output"]);
+const unlistedFolders = new Set(["node_modules", ".git", ".data", ".test-output", "dist", ".dist.new"]);
 
 /** Every file that belongs to the repository: what git tracks or would track, or without git what lies there. */
 export function listFiles(root: string = repositoryRoot): string[] {

@@ -85,7 +85,9 @@ export async function withImageWorkshop<T>(use: (workshop: ImageWorkshop) => Pro
 /** Two builds must see the same files, whoever edits them meanwhile. */
 function copySources(folder: string): string {
   const sources = join(folder, "sources");
-  const skipped = new Set(["node_modules", ".git", ".data", ".test-output"].map((name) => join(root, name)));
+  const skipped = new Set(
+    ["node_modules", ".git", ".data", ".test-output", "dist"].map((name) => join(root, name)),
+  );
   cpSync(root, sources, { recursive: true, filter: (path) => !skipped.has(path) });
   return sources;
 }

@@ -31,7 +31,8 @@ export const briefRetry: RetryOptions = { retries: 4, initialRetryTime: 100, max
  */
 export function createKafkaClient({ connection, clientId, log, socketFactory }: KafkaClientOptions): Kafka {
   const { brokers, ssl, sasl } = connection;
-  letKafkaConnectionsRest();
+  if (!letKafkaConnectionsRest())
+    log.warn("this kafkajs is not the known one: its idle connections don't rest");
   return new Kafka({
     clientId,
     brokers: [...brokers],

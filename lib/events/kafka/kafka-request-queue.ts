@@ -1,4 +1,5 @@
-import { createRequire } from "node:module";
+// @ts-expect-error: kafkajs has no types of its insides.
+import KafkaRequestQueue from "kafkajs/src/network/requestQueue/index.js";
 
 /** What is used of a connection's queue of requests in kafkajs 2.2. */
 interface RequestQueue {
@@ -38,7 +39,7 @@ const rested = Symbol("rests while nothing waits");
  * requests to send in every millisecond although none waits (kafkajs issues 1556, 1704 and 1751), and for requests to
  * give up ten times a second. False, and nothing is changed, when kafkajs is not the one that this was written for.
  */
-export function letKafkaConnectionsRest(prototype: Restable = requestQueuePrototype()): boolean {
+export function letKafkaConnectionsRest(prototype: Restable = KafkaRequestQueue.prototype): boolean {
   if (Object.hasOwn(prototype, rested)) return true;
   const isExpected = Object.entries(expected).every(([name, pattern]) =>
     pattern.test(String(prototype[name as keyof Restable])),
@@ -67,11 +68,4 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
     if (!this.isConnected()) this.destroy();
   };
   this.requestTimeoutIntervalId = setInterval(check, Math.min(this.requestTimeout, timeoutCheckMs));
-}
-
-function requestQueuePrototype(): Restable {
-  const { prototype } = createRequire(import.meta.url)("kafkajs/src/network/requestQueue/index.js") as {
-    prototype: Restable;
-  };
-  return prototype;
 }

@@ -23,7 +23,7 @@ import {
 export interface ProviderKeyOptions {
   readonly sealer: Sealer;
   /** The providers that an account may store a key for. */
-  readonly providerSlugs: readonly string[];
+  providerSlugs(): Promise<readonly string[]>;
 }
 
 const secretPattern = new RegExp(providerSecret.pattern);
@@ -39,10 +39,10 @@ export function createProviderKeyHandlers(
       return { providerKeys: rows.map(toProtoProviderKey) };
     },
     async createProviderKey({ providerSlug, secret, name, disabled }, context) {
-      const { sealer, providerSlugs } = options;
+      const { sealer } = options;
       const { accountId } = principalOf(context);
       const issues = new FieldIssues();
-      if (!providerSlugs.includes(providerSlug))
+      if (!(await options.providerSlugs()).includes(providerSlug))
         issues.add("provider_slug", "is no provider that takes keys");
       checkSecret(issues, secret);
       if (name !== "") issues.checkName("name", name);

@@ -46,7 +46,7 @@ export interface TestAccountServer {
 /** What provider keys are kept with unless something else is given. */
 export const testProviderKeys: ProviderKeyOptions = {
   sealer: createSealer(readMasterKeys(`test:${Buffer.alloc(32, 7).toString("base64")}`)),
-  providerSlugs: ["openai", "elevenlabs"],
+  providerSlugs: async () => ["openai", "elevenlabs"],
 };
 
 /** Starts the account service on a fresh database that is migrated. */

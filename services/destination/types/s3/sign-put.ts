@@ -6,7 +6,7 @@
  * - Nothing of the process's own environment or files reaches the client: neither credentials nor addresses.
  */
 import { Readable } from "node:stream";
-import { PutObjectCommand, S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
+import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import type { S3Config } from "./config.ts";
 
 /** What is put where. */
@@ -33,6 +33,8 @@ export function bucketUrl({ bucketName, region, endpoint }: S3Config): URL {
 
 /** Signs the putting of an object, by Signature Version 4 at a time in Unix milliseconds. */
 export async function signPut(object: S3Object, config: S3Config, nowMs: number): Promise<SignedPut> {
+  // Large, and most destinations are of another type.
+  const { PutObjectCommand, S3Client } = await import("@aws-sdk/client-s3");
   let signed: SignedPut | undefined;
   const client = new S3Client({
     ...clientSettings(config),

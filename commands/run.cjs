@@ -4,20 +4,29 @@
  */
 // biome-ignore-all lint/style/useNodejsImportProtocol: so that older Node.js than can run this reads it, too.
 "use strict";
-require("./check-node.cjs");
 const fs = require("fs");
 const path = require("path");
 const url = require("url");
 
 const root = path.join(__dirname, "..");
 const dist = path.join(root, "dist");
-const script = process.argv[2];
-const name = path.basename(script, ".ts");
-const bundle = path.join(dist, `${name === "main" ? path.basename(path.dirname(script)) : name}.js`);
 
-const program = isFresh() ? bundle : path.join(root, script);
-process.argv.splice(1, 2, program);
-import(url.pathToFileURL(program));
+module.exports = { run };
+
+if (require.main === module) {
+  require("./check-node.cjs");
+  run(process.argv[2], process.argv.slice(3));
+}
+
+function run(script, words) {
+  const name = path.basename(script, ".ts");
+  const bundle = path.join(dist, `${name === "main" ? path.basename(path.dirname(script)) : name}.js`);
+  const source = path.join(root, script);
+  // A package that was installed has no sources.
+  const program = !fs.existsSync(source) || isFresh() ? bundle : source;
+  process.argv.splice(1, process.argv.length, program, ...words);
+  import(url.pathToFileURL(program));
+}
 
 function isFresh() {
   let inputs;

@@ -4,6 +4,7 @@ import { addressLimitSpec } from "../lib/rate-limit/address-limiter.ts";
 import { loadSpec } from "../lib/rate-limit/load-shedder.ts";
 import { rateLimitSpec } from "../lib/rate-limit/open-request-limiter.ts";
 import {
+  booleanVar,
   databaseUrlVar,
   hostPortListVar,
   intVar,
@@ -38,6 +39,7 @@ export const standaloneSpec = {
   ...bootstrapSpec,
   ...receiverSpec,
   BOOTSTRAP_CREDIT_USD: usdVar({ default: "10" }),
+  BOOTSTRAP_GENERATE_KEYS: booleanVar({ default: true }),
   KAFKA_BROKERS: hostPortListVar({ default: undefined }),
   MASTER_KEYS: textVar({ default: undefined }),
   RPC_PORT: portVar({ default: 8081 }),

@@ -4,7 +4,7 @@ interface Greeting {
   /** Where clients reach the gateway, without a slash at its end. */
   readonly url: string;
   readonly rpcPort: number;
-  /** Those keys of the first account that nobody gave; undefined on every start but the first. */
+  /** Those keys of the first account that were generated; undefined on every start but the first, or where none is. */
   readonly keys: BootstrapKeys | undefined;
   /** Whether a browser finds the console there. */
   readonly hasConsole?: boolean;
@@ -20,7 +20,7 @@ export function greeting({ url, rpcPort, keys, hasConsole = false, code }: Greet
   const page = hasConsole ? `${consoleLines(url, code)}\n` : "";
   const addresses = `\nMedia Gateway serves ${url}/api/v1 (RPC on port ${rpcPort}).\n${page}${links(url)}\n`;
   if (keys === undefined) {
-    return `${addresses}Keys were shown on the first start; for a new one: npm run media-gateway -- key create\n\n`;
+    return `${addresses}Keys are shown when they are made; for a new one: npx media-gateway key create\n\n`;
   }
   return `${addresses}
 ${keysMade(keys)}

@@ -42,7 +42,10 @@ export interface LocalServices extends ProcessLimits {
   readonly clients: GatewayClients;
   /** The generations that are under way, those whose callers have left included. */
   readonly running: RunningGenerations;
-  /** Makes the first account where there is none. Its keys are never shown again, so all else must have worked. */
+  /**
+   * Makes the first account where there is none. Keys that were generated are never shown again, so all else must have
+   * worked.
+   */
   makeFirstAccount(): Promise<BootstrapKeys | undefined>;
   /** A code by which the console signs in to the only account; undefined where there are several. */
   makeConsoleCode(): Promise<string | undefined>;
@@ -86,9 +89,10 @@ export async function openLocalServices(
     services: Object.values(services),
     clients: { ...clients, authenticate: account.authenticateKey },
     async makeFirstAccount() {
-      const made = await bootstrapDatabase(databaseUrl, firstAccount);
+      const generateKeys = config.BOOTSTRAP_GENERATE_KEYS;
+      const made = await bootstrapDatabase(databaseUrl, firstAccount, { generateKeys });
       founded.resolve();
-      return made && unknownKeys(made, firstAccount);
+      return generateKeys ? made && unknownKeys(made, firstAccount) : undefined;
     },
     makeConsoleCode: () => account.makeConsoleCode("start"),
   };

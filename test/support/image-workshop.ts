@@ -45,6 +45,7 @@ export interface ImageDescription {
     readonly User: string;
     readonly Entrypoint: readonly string[];
     readonly Cmd: readonly string[];
+    readonly Volumes?: Readonly<Record<string, object>>;
     readonly Env: readonly string[];
     readonly Labels: Readonly<Record<string, string>>;
   };
@@ -52,8 +53,11 @@ export interface ImageDescription {
 
 /** A place where the image is built. */
 export interface ImageWorkshop {
-  /** Builds the sources as they were when the workshop opened; returns the image's id, a digest of all that it has. */
-  build(tag: string): string;
+  /**
+   * Builds the sources as they were when the workshop opened, the last target unless told; returns the image's id, a
+   * digest of all that it has.
+   */
+  build(tag: string, target?: string): string;
   describe(tag: string): ImageDescription;
   /** Mounts a built image; returns the path of its root folder. */
   mount(tag: string): string;
@@ -68,9 +72,10 @@ export async function withImageWorkshop<T>(use: (workshop: ImageWorkshop) => Pro
   try {
     const sources = copySources(folder);
     makeStandIn(folder, "base", basePackages, buildah);
+    makeStandIn(folder, "shell", [...basePackages, ...shellPackages, ...shellLibraries], buildah);
     makeStandIn(folder, "build", [...basePackages, ...shellPackages, ...shellLibraries], buildah);
     return await use({
-      build: (tag) => buildImage(tag, sources, buildah),
+      build: (tag, target) => buildImage({ tag, target }, sources, buildah),
       describe: (tag) => JSON.parse(buildah("inspect", "--type=image", "--format={{.Config}}", tag)),
       mount: (tag) => buildah("mount", buildah("from", tag)),
     });
@@ -92,18 +97,21 @@ function copySources(folder: string): string {
   return sources;
 }
 
-function buildImage(tag: string, sources: string, buildah: (...args: string[]) => string): string {
+function buildImage(
+  { tag, target }: { readonly tag: string; readonly target: string | undefined },
+  sources: string,
+  buildah: (...args: string[]) => string,
+): string {
   const cache = runStep("npm", ["config", "get", "cache"]);
-  const images = ["BUILD_IMAGE=build", "BASE_IMAGE=base"].flatMap((image) => [
-    "--build-arg",
-    image.replace("=", "=localhost/"),
-  ]);
+  const stands = ["BUILD_IMAGE=build", "BASE_IMAGE=base", "STANDALONE_BASE_IMAGE=shell"];
+  const images = stands.flatMap((image) => ["--build-arg", image.replace("=", "=localhost/")]);
   const options = ["--isolation=chroot", "--network=host", "--timestamp=0", "--quiet", ...images];
   const file = join(sources, "deploy", "Dockerfile");
   return buildah(
     "bud",
     ...options,
     `--volume=${cache}:/var/cache/npm`,
+    ...(target === undefined ? [] : [`--target=${target}`]),
     `--tag=${tag}`,
     `--file=${file}`,
     sources,
@@ -118,10 +126,12 @@ function makeStandIn(
   buildah: (...args: string[]) => string,
 ): void {
   const files = join(folder, name);
-  // A container engine mounts the first three.
+  // A container engine mounts the first three, and the hosts.
   for (const path of ["proc", "dev", "tmp", "usr/local/bin", "usr/local/lib/node_modules"]) {
     mkdirSync(join(files, path), { recursive: true });
   }
+  mkdirSync(join(files, "etc"));
+  writeFileSync(join(files, "etc/hosts"), "127.0.0.1 localhost\n");
   copyPackages(files, packages);
   if (name === "build") {
     cpSync(process.execPath, join(files, "usr/local/bin/node"));

@@ -37,18 +37,22 @@ describe("npm scripts", () => {
     const usage = expect.stringMatching(/^usage: /);
     expect(await help()).toEqual({ code: 0, first: usage, bundled: true });
 
-    const { atime, mtime } = await stat(join(root, source));
+    const { mtimeMs } = await stat(join(root, source));
     const text = await readFile(join(root, source), "utf8");
+    // Seconds with fractions are not exact: the middle of the millisecond.
+    const changedS = (Math.trunc(mtimeMs) + 0.5) / 1000;
+    const restore = async () => {
+      await writeFile(join(root, source), text);
+      await utimes(join(root, source), changedS, changedS);
+    };
     const stale = `dist/ is older than ${source}: running the sources; npm run build makes it anew`;
     await writeFile(join(root, source), `${text}\n`);
     expect(await help()).toEqual({ code: 0, first: stale, bundled: false });
-    await writeFile(join(root, source), text);
-    await utimes(join(root, source), atime, mtime);
+    await restore();
     expect((await help()).bundled).toBe(true);
     await rm(join(root, source));
     expect((await run("commands/run.cjs", "commands/admin.ts", "--help")).lines[0]).toBe(stale);
-    await writeFile(join(root, source), text);
-    await utimes(join(root, source), atime, mtime);
+    await restore();
     expect((await help()).bundled).toBe(true);
 
     // Not of the bundle.

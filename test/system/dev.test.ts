@@ -30,7 +30,7 @@ test("npm run dev starts anew on a change, on the same data, and ends gracefully
   const text = child.lines.join("\n");
   expect(text.match(/making an empty PostgreSQL database/g)).toHaveLength(1);
   expect(text.match(/"what":"rest"/g)).toHaveLength(2);
-  expect(text).toContain("Keys were shown on the first start");
+  expect(text).toContain("Keys are shown when they are made");
   // The database was told to stop, each time, before its process ended.
   await expect(readFile(join(dataDir, "postgres", "cluster", "postmaster.pid"))).rejects.toThrow("ENOENT");
 });

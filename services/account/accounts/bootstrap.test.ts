@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from "../../../test/support/pos
 import { findPrincipal } from "../keys/key-use.ts";
 import { accountMigrations } from "../migrations.ts";
 import type { AccountDatabase, AccountTables } from "../store.ts";
-import { bootstrapAccount, withGeneratedKeys } from "./bootstrap.ts";
+import { bootstrapAccount, bootstrapDatabase, withGeneratedKeys } from "./bootstrap.ts";
 
 const none = { inferenceKey: undefined, managementKey: undefined };
 let testDatabase: TestDatabase;
@@ -89,4 +89,15 @@ test("configured keys are taken as they are, and what is not configured is not m
   expect(result).toMatchObject({ inferenceKey, managementKey: undefined });
   const hashes = await connect().selectFrom("api_key").select("hash").execute();
   expect(hashes).toEqual([{ hash: hashApiKey(inferenceKey) }]);
+});
+
+test("told to generate no keys, it makes the account with those that are given alone", async () => {
+  const inferenceKey = generateApiKey();
+  const given = { inferenceKey, managementKey: undefined };
+  const made = await bootstrapDatabase(testDatabase.url, given, { generateKeys: false });
+  expect(made).toEqual({ accountId: expect.any(String), ...given });
+  const database = connect();
+  expect(await database.selectFrom("api_key").select(["kind", "hash"]).execute()).toEqual([
+    { kind: "inference", hash: hashApiKey(inferenceKey) },
+  ]);
 });

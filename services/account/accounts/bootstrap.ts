@@ -78,15 +78,17 @@ export function bootstrapAccount(
   });
 }
 
-/** The same on a connection of its own, with those keys generated that nobody gave. */
+/** The same on a connection of its own, with those keys generated that nobody gave, unless told not to. */
 export async function bootstrapDatabase(
   url: string,
   firstAccount: FirstAccount,
+  { generateKeys = true } = {},
 ): Promise<BootstrapResult | undefined> {
   const { schema } = accountMigrations;
   const database = connectDatabase<AccountTables>({ url, schema, log: silentLog, maxConnections: 1 });
   try {
-    return await bootstrapAccount(database, withGeneratedKeys(firstAccount));
+    const wanted = generateKeys ? withGeneratedKeys(firstAccount) : firstAccount;
+    return await bootstrapAccount(database, wanted);
   } finally {
     await database.destroy();
   }

@@ -45,7 +45,7 @@ export async function startStandalone(
   const child = start("standalone/main.ts", { env: standaloneEnv(dataDir, env) });
   const [rpcPort, restPort] = [await child.listeningPort("rpc"), await child.listeningPort("rest")];
   // The last line of the text for people: all of it has been read by then.
-  await child.line((line) => line.startsWith("Keys were shown") || line.startsWith("Play hello.mp3"));
+  await child.line((line) => line.startsWith("Keys are shown") || line.startsWith("Play hello.mp3"));
   return {
     child,
     baseUrl: `http://127.0.0.1:${restPort}`,

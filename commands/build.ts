@@ -1,15 +1,20 @@
 /**
- * `npm run build`: makes what production runs, in dist/. `npm run build -- code` makes one part alone.
+ * `npm run build`: makes what production runs, in dist/ and console/dist/. `npm run build -- code` makes one part alone.
  */
 import { parseArgs } from "node:util";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { buildCode } from "./build/code.ts";
+import { buildConsole } from "./build-console.ts";
 import { runCommand } from "./command-line.ts";
 
 /** What can be made, in this order; each says in a line what it has made. */
 const parts: Readonly<Record<string, () => Promise<string>>> = {
   code: () => buildCode(),
+  console: async () => {
+    buildConsole();
+    return "console/dist";
+  },
 };
 
 await runCommand(async () => {

@@ -18,7 +18,7 @@ export interface SourceUrls {
  *
  * - `new URL("./worker.ts", import.meta.url)` leads to a program of its own, bundled as well;
  * - `new URL("./page.js", import.meta.url)` and `import.meta.resolve("package/file")` lead to a copy of the file;
- * - `new URL("../../catalog", import.meta.url)`, a folder, leads to where it is.
+ * - `new URL("../../catalog", import.meta.url)`, a folder, leads to where it is, or will be.
  *
  * Besides, a module may ask for packages that are not bundled, and for its own file; any other use is refused.
  */
@@ -35,8 +35,10 @@ export function sourceUrls(root: string): SourceUrls {
       handler(code, id) {
         const urlOf = (path: string) => {
           const target = resolve(dirname(id), path);
-          if (statSync(target).isDirectory())
-            return `new URL(${JSON.stringify(join("..", relative(root, target)))}, import.meta.url)`;
+          if (statSync(target, { throwIfNoEntry: false })?.isFile() !== true) {
+            const folder = join("..", relative(root, target), path.endsWith("/") ? "/" : "");
+            return `new URL(${JSON.stringify(folder)}, import.meta.url)`;
+          }
           const reference = target.endsWith(".ts")
             ? this.emitFile({ type: "chunk", id: target, fileName: bundleName(target) })
             : copyOf(this, target);

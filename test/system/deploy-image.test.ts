@@ -112,7 +112,13 @@ function expectFiles(root: string): void {
   ];
   expect(unwanted.filter(has)).toEqual([]);
   expect(
-    ["node_modules/sharp", "catalog/local.yaml", "NOTICE", "dist/THIRD-PARTY-LICENCES"]
+    [
+      "node_modules/sharp",
+      "catalog/local.yaml",
+      "console/dist/index.html",
+      "NOTICE",
+      "dist/THIRD-PARTY-LICENCES",
+    ]
       .map((path) => `app/${path}`)
       .filter((path) => !has(path)),
   ).toEqual([]);

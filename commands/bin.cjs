@@ -35,7 +35,7 @@ function main(words) {
   else if (first === "--help" || (first === "start" && rest.includes("--help"))) help();
   else if (first === "start") start(rest);
   else if (first.startsWith("-")) start(words);
-  else run(operatorScript(), words);
+  else run("commands/media-gateway.ts", words);
 }
 
 function start(words) {
@@ -54,14 +54,7 @@ function start(words) {
 /** The operator's commands tell of themselves. */
 function help() {
   process.stdout.write(`${usage}\n`);
-  run(operatorScript(), ["--help"]);
-}
-
-function operatorScript() {
-  const isThere = ["commands/media-gateway.ts", "dist/media-gateway.js"].some((file) =>
-    fs.existsSync(path.join(root, file)),
-  );
-  return isThere ? "commands/media-gateway.ts" : "commands/admin.ts";
+  run("commands/media-gateway.ts", ["--help"]);
 }
 
 /** A terminal sends SIGINT to the child as well; whoever sends the others means this process alone. */

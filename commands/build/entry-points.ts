@@ -6,9 +6,16 @@ export const entryPoints: readonly string[] = [
   "standalone/main.ts",
   "gateway/main.ts",
   ...["speech", "image", "account", "usage", "destination"].map((name) => `services/${name}/main.ts`),
-  ...["admin", "migrate", "rebuild-activity", "reconcile", "replay-dead-letters", "stack", "topics"].map(
-    (name) => `commands/${name}.ts`,
-  ),
+  ...[
+    "admin",
+    "media-gateway",
+    "migrate",
+    "rebuild-activity",
+    "reconcile",
+    "replay-dead-letters",
+    "stack",
+    "topics",
+  ].map((name) => `commands/${name}.ts`),
 ];
 
 /** The file of an entry point within the bundle: `speech.js` of `services/speech/main.ts`, `migrate.js` of a command. */

@@ -34,7 +34,7 @@ describe("npm scripts", () => {
   }
 
   test("run the bundle while it is fresh, and else the sources, which is said", async () => {
-    const usage = expect.stringMatching(/^usage: /);
+    const usage = expect.stringMatching(/^Usage: /);
     expect(await help()).toEqual({ code: 0, first: usage, bundled: true });
 
     const { mtimeMs } = await stat(join(root, source));
@@ -63,8 +63,8 @@ describe("npm scripts", () => {
   test("hand on words and exit codes", async () => {
     const { code, lines } = await run("commands/run.cjs", "commands/admin.ts", "no", "such");
     expect({ code, lines }).toEqual({
-      code: 1,
-      lines: [expect.stringContaining("no such")],
+      code: 2,
+      lines: [expect.stringContaining('"no"')],
     });
   });
 });

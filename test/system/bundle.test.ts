@@ -64,7 +64,7 @@ describe("npm scripts", () => {
     const { code, lines } = await run("commands/run.cjs", "commands/admin.ts", "no", "such");
     expect({ code, lines }).toEqual({
       code: 2,
-      lines: [expect.stringContaining('"no"')],
+      lines: [expect.stringContaining("'no'")],
     });
   });
 });

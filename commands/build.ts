@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { StartError } from "../lib/runtime/start-error.ts";
 import { startFailure } from "../lib/service/process.ts";
 import { buildCode } from "./build/code.ts";
-import { buildConsole } from "./build-console.ts";
+import { buildConsole } from "./build/console.ts";
 import { runCommand } from "./command-line.ts";
 
 /** What can be made, in this order; each says in a line what it has made. */

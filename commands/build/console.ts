@@ -1,5 +1,5 @@
 /**
- * Builds the console into console/dist, by Vite, a development dependency: `npm run build:console` does it in any case;
+ * Builds the console into console/dist, by Vite, a development dependency: `npm run build` does it in any case;
  * with `--when-stale`, before a start, only where what it is made of has changed since, and never so that a start fails.
  */
 import { execFileSync } from "node:child_process";
@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createRequire } from "node:module";
 import { join, relative } from "node:path";
 
-const root = join(import.meta.dirname, "..", "console");
+const root = join(import.meta.dirname, "..", "..", "console");
 const dist = join(root, "dist");
 /** Says what the build was made of. */
 const stamp = join(dist, ".inputs");

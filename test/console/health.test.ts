@@ -29,7 +29,7 @@ test("what fails stands first, with its share of errors; what works has its time
   const opened = await openConsole(gateway, { path: "/health", keys: gateway });
   const providers = opened.page.getByRole("region", { name: "Health of providers" });
   const endpoints = opened.page.getByRole("region", { name: "Health of endpoints" });
-  const failing = endpoints.getByRole("row", { name: /openai\/tts-1 OpenAI .*100% of \d.*network/ });
+  const failing = endpoints.getByRole("row", { name: /openai\/tts-1 OpenAI Failing 100% of \d.*network/ });
   await failing.waitFor();
   expect(await providers.getByRole("row").nth(1).textContent()).toMatch(/^OpenAI/);
   await endpoints.getByRole("row", { name: /local\/flite Local Healthy 0% of 1 [\d.]+ m?s None/ }).waitFor();

@@ -15,6 +15,7 @@ export function HealthBadge({ health }: { health: Health }) {
   if (breaker === "open") return <Badge tone="bad">Breaker open</Badge>;
   if (breaker === "partly_open") return <Badge tone="warn">Breaker partly open</Badge>;
   if (attempts === 0) return <Badge>Not used lately</Badge>;
+  if (share === 1) return <Badge tone="bad">Failing</Badge>;
   return (share ?? 0) > 0 ? <Badge tone="warn">Some errors</Badge> : <Badge tone="good">Healthy</Badge>;
 }
 

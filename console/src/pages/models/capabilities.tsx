@@ -43,7 +43,7 @@ function ImageCapabilities({ api, model }: { api: AnyApi; model: Model }) {
           {Object.entries(found?.supported_parameters ?? {}).map(([name, kind]) => (
             <Line key={name} name={<code>{name}</code>}>
               {kind.type === "enum" && <Words words={kind.values} />}
-              {kind.type === "range" && `${whole.format(kind.min)} to ${whole.format(kind.max)}`}
+              {kind.type === "range" && rangeWords(kind.min, kind.max)}
               {kind.type === "boolean" && "Yes"}
             </Line>
           ))}
@@ -51,6 +51,10 @@ function ImageCapabilities({ api, model }: { api: AnyApi; model: Model }) {
       )}
     </QueryView>
   );
+}
+
+function rangeWords(min: number, max: number): string {
+  return min === max ? whole.format(min) : `${whole.format(min)} to ${whole.format(max)}`;
 }
 
 function Line({ name, children }: { name: ReactNode; children: ReactNode }) {

@@ -90,7 +90,9 @@ function VoiceList({ voices, pending, isMute, onHear }: VoiceListProps) {
           <li key={id}>
             <div className="voice">
               <strong>{name}</strong> {is_default && <Badge tone="good">default</Badge>}
-              <div className="soft small">{[id, language, gender].filter(Boolean).join(" · ")}</div>
+              <div className="soft small">
+                {[id === name ? "" : id, language, gender].filter(Boolean).join(" · ")}
+              </div>
             </div>
             <ActionButton
               compact

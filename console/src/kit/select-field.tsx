@@ -31,7 +31,7 @@ export function SelectField<V extends string>({
         if (option !== undefined) onChange(option.id);
       }}
     >
-      <Label className="label">{label}</Label>
+      <Label>{label}</Label>
       <Button className="select-button">
         <SelectValue />
         <span aria-hidden="true">▾</span>

@@ -134,7 +134,7 @@ test("waits for its migrations, not for Kafka, answers callers, and stops when t
   const { child, url } = await start();
   expect(await readiness(url)).toMatchObject({
     status: 503,
-    body: { problems: ["migrations pending: 0001-destinations"] },
+    body: { problems: [`migrations pending: ${Object.keys(destinationMigrations.migrations).join(", ")}`] },
   });
   await migrate();
   expect((await readiness(url)).status).toBe(200);

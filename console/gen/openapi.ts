@@ -484,8 +484,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Grants and charges
-         * @description Every movement of the account's credit: grants less charges are its balance. What costs nothing leaves no entry. Management keys only.
+         * Grants, charges and corrections
+         * @description Every movement of the account's credit: grants less corrections and charges are its balance. What costs nothing leaves no entry. Management keys only.
          */
         get: operations["listLedgerEntries"];
         put?: never;
@@ -2968,10 +2968,10 @@ export interface components {
             /** @description Newest first. Entries never change. */
             data: {
                 /**
-                 * @description `grant` adds credit, `charge` takes it.
+                 * @description `grant` adds credit, `charge` takes it; a `correction` takes granted credit back.
                  * @enum {string}
                  */
-                type: "grant" | "charge";
+                type: "grant" | "charge" | "correction";
                 /** @description How much, USD. */
                 amount: number;
                 /**
@@ -2979,9 +2979,9 @@ export interface components {
                  * @description When it was written.
                  */
                 created_at: string;
-                /** @description The generation that was charged; null for a grant. */
+                /** @description The generation that was charged; null for a grant or a correction. */
                 generation_id: string | null;
-                /** @description The id that the operator gave the grant; null for a charge. */
+                /** @description The id that the operator gave the grant or the correction; null for a charge. */
                 grant_id: string | null;
             }[];
             /** @description Leads to the next page; null on the last one. */
@@ -3208,7 +3208,7 @@ export interface components {
                  * @description Why nothing is delivered although it is enabled; null: it is.
                  * @enum {string|null}
                  */
-                pause_reason: "sustained_failure" | null;
+                pause_reason: "sustained_failure" | "operator" | null;
                 /** @description About the last delivery, when it failed. */
                 last_failure: string | null;
             }[];
@@ -3312,7 +3312,7 @@ export interface components {
                  * @description Why nothing is delivered although it is enabled; null: it is.
                  * @enum {string|null}
                  */
-                pause_reason: "sustained_failure" | null;
+                pause_reason: "sustained_failure" | "operator" | null;
                 /** @description About the last delivery, when it failed. */
                 last_failure: string | null;
             };

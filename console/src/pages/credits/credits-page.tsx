@@ -43,7 +43,7 @@ function Balance() {
         const balance = nanoUsdOf(total_credits) - nanoUsdOf(total_usage);
         const free = balance - nanoUsdOf(held);
         return (
-          <dl className="figures">
+          <dl className="card figures">
             <Figure title="Balance" note="granted less spent">
               <MoneyText usd={balance} />
             </Figure>
@@ -68,7 +68,7 @@ function Balance() {
 
 function Figure({ title, note, children }: { title: string; note: string; children: ReactNode }) {
   return (
-    <div className="card">
+    <div>
       <dt>{title}</dt>
       <dd className="figure number">{children}</dd>
       <dd className="soft small">{note}</dd>

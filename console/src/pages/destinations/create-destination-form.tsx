@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import type { components } from "../../../gen/openapi.ts";
 import { answerOf } from "../../api/api.ts";
-import { ActionButton } from "../../kit/action-button.tsx";
 import { CheckField, CheckGroup } from "../../kit/check-field.tsx";
 import { FailureNotice } from "../../kit/failure-notice.tsx";
+import { FormButtons } from "../../kit/form-buttons.tsx";
 import { once } from "../../kit/once.ts";
 import { useApi } from "../../session/session-context.tsx";
 import { configOf, destinationTypes, faultsOf, type Typed, withoutSecrets } from "./destination-type.ts";
@@ -49,16 +49,7 @@ export function CreateDestinationForm({ onEnd }: { onEnd: () => void }) {
           setFaults({});
         }}
       />
-      <CheckGroup label="It is also told">
-        {tellings.map(({ id, label }) => (
-          <CheckField
-            key={id}
-            label={label}
-            isChecked={told[id] === true}
-            onChange={(isTold) => setTold({ ...told, [id]: isTold })}
-          />
-        ))}
-      </CheckGroup>
+      <TellingFields told={told} onChange={setTold} />
       {make.error !== null && (
         <>
           <FailureNotice failure={make.error} />
@@ -67,15 +58,23 @@ export function CreateDestinationForm({ onEnd }: { onEnd: () => void }) {
           </p>
         </>
       )}
-      <div className="row">
-        <ActionButton look="primary" type="submit" isPending={make.isPending}>
-          Create
-        </ActionButton>
-        <ActionButton look="quiet" onPress={onEnd}>
-          Cancel
-        </ActionButton>
-      </div>
+      <FormButtons verb="Create" isPending={make.isPending} onCancel={onEnd} />
     </form>
+  );
+}
+
+function TellingFields({ told, onChange }: { told: Told; onChange: (told: Told) => void }) {
+  return (
+    <CheckGroup label="It is also told">
+      {tellings.map(({ id, label }) => (
+        <CheckField
+          key={id}
+          label={label}
+          isChecked={told[id] === true}
+          onChange={(isTold) => onChange({ ...told, [id]: isTold })}
+        />
+      ))}
+    </CheckGroup>
   );
 }
 

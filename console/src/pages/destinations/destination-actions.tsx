@@ -52,16 +52,23 @@ export function DestinationActions({ record }: { record: DestinationRecord }) {
       </div>
       {test.data !== undefined && <TestOutcome {...test.data} />}
       {failure !== null && <FailureNotice failure={failure} />}
-      <ConfirmDialog
-        title={`Delete ${title}?`}
-        verb="Delete the destination"
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        act={remove}
-      >
-        <p>Nothing more is delivered to it, not even what waits, and it never comes back.</p>
-      </ConfirmDialog>
+      <DeleteDialog title={title} isOpen={isAsked} onClose={() => setAsked(false)} act={remove} />
     </div>
+  );
+}
+
+interface DeleteDialogProps {
+  readonly title: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly act: () => Promise<void>;
+}
+
+function DeleteDialog({ title, ...props }: DeleteDialogProps) {
+  return (
+    <ConfirmDialog {...props} title={`Delete ${title}?`} verb="Delete the destination">
+      <p>Nothing more is delivered to it, not even what waits, and it never comes back.</p>
+    </ConfirmDialog>
   );
 }
 

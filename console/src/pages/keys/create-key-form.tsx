@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { answerOf } from "../../api/api.ts";
-import { ActionButton } from "../../kit/action-button.tsx";
 import { FailureNotice } from "../../kit/failure-notice.tsx";
+import { FormButtons } from "../../kit/form-buttons.tsx";
 import { SelectField } from "../../kit/select-field.tsx";
 import { TextField } from "../../kit/text-field.tsx";
 import { useApi } from "../../session/session-context.tsx";
@@ -60,14 +60,7 @@ export function CreateKeyForm({ onMade, onCancel }: CreateKeyFormProps) {
       </div>
       {draft.kind === "inference" && <SpendingFields draft={draft} faults={shown} onChange={set} />}
       {make.error !== null && <FailureNotice failure={make.error} />}
-      <div className="row">
-        <ActionButton look="primary" type="submit" isPending={make.isPending}>
-          Create
-        </ActionButton>
-        <ActionButton look="quiet" onPress={onCancel}>
-          Cancel
-        </ActionButton>
-      </div>
+      <FormButtons verb="Create" isPending={make.isPending} onCancel={onCancel} />
     </form>
   );
 }

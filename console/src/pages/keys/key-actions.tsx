@@ -17,39 +17,23 @@ interface KeyActionsProps {
 
 /** What can be done with a key. */
 export function KeyActions({ record, isOwn, onRotated }: KeyActionsProps) {
-  const api = useApi("management");
-  const queries = useQueryClient();
   const [asked, setAsked] = useState<"rotate" | "disable" | "delete">();
   const { hash, name, disabled } = record;
-  const path = { params: { path: { hash } } };
+  const { switchTo, enable, remove } = useKeyCalls(hash);
   const close = () => setAsked(undefined);
-  const change = async (call: Promise<unknown>) => {
-    await call;
-    void queries.invalidateQueries({ queryKey: ["keys"] });
-  };
-  const switchTo = (off: boolean) =>
-    change(answerOf(api.PATCH("/keys/{hash}", { ...path, body: { disabled: off } })));
-  const enable = useMutation({ mutationFn: () => switchTo(false) });
-  const own = isOwn && <p role="alert">This tab manages with this key: it will need another one.</p>;
   return (
     <div className="key-actions">
       <ActionButton compact aria-label={`Rotate ${name}`} onPress={() => setAsked("rotate")}>
         Rotate
       </ActionButton>
-      {disabled ? (
-        <ActionButton
-          compact
-          aria-label={`Enable ${name}`}
-          isPending={enable.isPending}
-          onPress={() => enable.mutate()}
-        >
-          Enable
-        </ActionButton>
-      ) : (
-        <ActionButton compact aria-label={`Disable ${name}`} onPress={() => setAsked("disable")}>
-          Disable
-        </ActionButton>
-      )}
+      <ActionButton
+        compact
+        aria-label={`${disabled ? "Enable" : "Disable"} ${name}`}
+        isPending={enable.isPending}
+        onPress={() => (disabled ? enable.mutate() : setAsked("disable"))}
+      >
+        {disabled ? "Enable" : "Disable"}
+      </ActionButton>
       <ActionButton compact look="danger" aria-label={`Delete ${name}`} onPress={() => setAsked("delete")}>
         Delete
       </ActionButton>
@@ -61,28 +45,61 @@ export function KeyActions({ record, isOwn, onRotated }: KeyActionsProps) {
         onClose={close}
         onRotated={onRotated}
       />
-      <ConfirmDialog
-        title={`Disable ${name}?`}
-        verb="Disable the key"
+      <DisableDialog
+        name={name}
+        isOwn={isOwn}
         isOpen={asked === "disable"}
         onClose={close}
         act={() => switchTo(true)}
-      >
-        <p>It is refused everywhere within 5 seconds, until it is enabled again.</p>
-        {own}
-      </ConfirmDialog>
-      <ConfirmDialog
-        title={`Delete ${name}?`}
-        verb="Delete the key"
-        isOpen={asked === "delete"}
-        onClose={close}
-        act={() => change(answerOf(api.DELETE("/keys/{hash}", path)))}
-      >
-        <p>
-          It is refused everywhere within 5 seconds, and never comes back. What it did stays in the activity.
-        </p>
-        {own}
-      </ConfirmDialog>
+      />
+      <DeleteDialog name={name} isOwn={isOwn} isOpen={asked === "delete"} onClose={close} act={remove} />
     </div>
   );
+}
+
+function useKeyCalls(hash: string) {
+  const api = useApi("management");
+  const queries = useQueryClient();
+  const path = { params: { path: { hash } } };
+  const change = async (call: Promise<unknown>) => {
+    await call;
+    void queries.invalidateQueries({ queryKey: ["keys"] });
+  };
+  const switchTo = (disabled: boolean) =>
+    change(answerOf(api.PATCH("/keys/{hash}", { ...path, body: { disabled } })));
+  const enable = useMutation({ mutationFn: () => switchTo(false) });
+  const remove = () => change(answerOf(api.DELETE("/keys/{hash}", path)));
+  return { switchTo, enable, remove };
+}
+
+interface QuestionProps {
+  readonly name: string;
+  readonly isOwn: boolean;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly act: () => Promise<void>;
+}
+
+function DisableDialog({ name, isOwn, ...props }: QuestionProps) {
+  return (
+    <ConfirmDialog {...props} title={`Disable ${name}?`} verb="Disable the key">
+      <p>It is refused everywhere within 5 seconds, until it is enabled again.</p>
+      {isOwn && <OwnWarning />}
+    </ConfirmDialog>
+  );
+}
+
+function DeleteDialog({ name, isOwn, ...props }: QuestionProps) {
+  return (
+    <ConfirmDialog {...props} title={`Delete ${name}?`} verb="Delete the key">
+      <p>
+        It is refused everywhere within 5 seconds, and never comes back. What it did stays in the activity.
+      </p>
+      {isOwn && <OwnWarning />}
+    </ConfirmDialog>
+  );
+}
+
+function OwnWarning() {
+  return <p role="alert">This tab manages with this key: it will need another one.</p>;
 }

@@ -4,6 +4,7 @@ import { answerOf } from "../../api/api.ts";
 import { ActionButton } from "../../kit/action-button.tsx";
 import { EmptyState } from "../../kit/empty-state.tsx";
 import { FailureNotice } from "../../kit/failure-notice.tsx";
+import { FormButtons } from "../../kit/form-buttons.tsx";
 import { once } from "../../kit/once.ts";
 import { SelectField } from "../../kit/select-field.tsx";
 import { TextField } from "../../kit/text-field.tsx";
@@ -59,14 +60,7 @@ export function AddProviderKeyForm({ providers, onEnd }: AddProviderKeyFormProps
           <p className="soft">The key was not kept in this page: paste it again for another try.</p>
         </>
       )}
-      <div className="row">
-        <ActionButton look="primary" type="submit" isPending={add.isPending}>
-          Store the key
-        </ActionButton>
-        <ActionButton look="quiet" onPress={onEnd}>
-          Cancel
-        </ActionButton>
-      </div>
+      <FormButtons verb="Store the key" isPending={add.isPending} onCancel={onEnd} />
     </form>
   );
 }

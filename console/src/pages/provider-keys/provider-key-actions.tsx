@@ -5,7 +5,7 @@ import { ActionButton } from "../../kit/action-button.tsx";
 import { ConfirmDialog } from "../../kit/confirm-dialog.tsx";
 import { FailureNotice } from "../../kit/failure-notice.tsx";
 import { useApi } from "../../session/session-context.tsx";
-import type { ProviderKeyRecord } from "./provider-keys-table.tsx";
+import type { ProviderKeyRecord } from "./provider-key-record.ts";
 import { ReplaceDialog } from "./replace-dialog.tsx";
 
 interface ProviderKeyActionsProps {
@@ -15,20 +15,10 @@ interface ProviderKeyActionsProps {
 
 /** What can be done with a provider key. */
 export function ProviderKeyActions({ record, providerName }: ProviderKeyActionsProps) {
-  const api = useApi("management");
-  const queries = useQueryClient();
   const [asked, setAsked] = useState<"replace" | "delete">();
   const { id, disabled } = record;
-  const path = { params: { path: { id } } };
+  const { refresh, flip, remove } = useProviderKeyCalls(record);
   const close = () => setAsked(undefined);
-  const refresh = () => {
-    void queries.invalidateQueries({ queryKey: ["provider-keys"] });
-    void queries.invalidateQueries({ queryKey: ["providers"] });
-  };
-  const flip = useMutation({
-    mutationFn: () => answerOf(api.PATCH("/byok/{id}", { ...path, body: { disabled: !disabled } })),
-    onSuccess: refresh,
-  });
   const verb = disabled ? "Enable" : "Disable";
   return (
     <div className="provider-key-actions">
@@ -63,21 +53,40 @@ export function ProviderKeyActions({ record, providerName }: ProviderKeyActionsP
         onClose={close}
         onReplaced={refresh}
       />
-      <ConfirmDialog
-        title={`Delete the key of ${providerName}?`}
-        verb="Delete the key"
-        isOpen={asked === "delete"}
-        onClose={close}
-        act={async () => {
-          await answerOf(api.DELETE("/byok/{id}", path));
-          refresh();
-        }}
-      >
-        <p>
-          No request that begins from now on uses it. Where the operator has a key there, that one serves on;
-          else the provider is off for you.
-        </p>
-      </ConfirmDialog>
+      <DeleteDialog providerName={providerName} isOpen={asked === "delete"} onClose={close} act={remove} />
     </div>
+  );
+}
+
+function useProviderKeyCalls({ id, disabled }: ProviderKeyRecord) {
+  const api = useApi("management");
+  const queries = useQueryClient();
+  const path = { params: { path: { id } } };
+  const refresh = () => {
+    for (const queryKey of [["provider-keys"], ["providers"]]) void queries.invalidateQueries({ queryKey });
+  };
+  const flip = useMutation({
+    mutationFn: () => answerOf(api.PATCH("/byok/{id}", { ...path, body: { disabled: !disabled } })),
+    onSuccess: refresh,
+  });
+  const remove = () => answerOf(api.DELETE("/byok/{id}", path)).then(refresh);
+  return { refresh, flip, remove };
+}
+
+interface DeleteDialogProps {
+  readonly providerName: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly act: () => Promise<void>;
+}
+
+function DeleteDialog({ providerName, ...props }: DeleteDialogProps) {
+  return (
+    <ConfirmDialog {...props} title={`Delete the key of ${providerName}?`} verb="Delete the key">
+      <p>
+        No request that begins from now on uses it. Where the operator has a key there, that one serves on;
+        else the provider is off for you.
+      </p>
+    </ConfirmDialog>
   );
 }

@@ -1,15 +1,9 @@
-import type { components } from "../../../gen/openapi.ts";
 import { Badge } from "../../kit/badge.tsx";
 import { type Column, DataTable } from "../../kit/data-table.tsx";
 import { EmptyState } from "../../kit/empty-state.tsx";
 import { TimeText } from "../../kit/time-text.tsx";
 import { ProviderKeyActions } from "./provider-key-actions.tsx";
-
-/** A provider key as the interface lists it. */
-export type ProviderKeyRecord = Pick<
-  components["schemas"]["ProviderKeyList"]["data"][number],
-  "id" | "provider" | "label" | "name" | "disabled" | "created_at"
->;
+import type { ProviderKeyRecord } from "./provider-key-record.ts";
 
 interface ProviderKeysTableProps {
   readonly records: readonly ProviderKeyRecord[];

@@ -58,8 +58,6 @@ describe("keys", () => {
     await page.getByRole("button", { name: "Create", exact: true }).click();
     await page.getByRole("heading", { name: "The key Voices" }).waitFor();
     const secret = String(await page.locator(".fresh-key code").textContent());
-    // The announcer of React Aria names the button that was pressed, for seconds after it is gone.
-    await page.locator("[data-live-announcer] [role=img]").waitFor({ state: "detached" });
     expect(await violationsOf(opened)).toEqual([]);
     expect(await statusOf(secret)).toBe(200);
     const { data } = await manage<{ data: Record<string, unknown>[] }>("GET", "/keys");

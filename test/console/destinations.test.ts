@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import type { Receiver } from "../upstreams/receivers/receiver.ts";
 import { startWebhookReceiver } from "../upstreams/receivers/webhook-receiver.ts";
+import { manage } from "./manage.ts";
 import { needBrowser, openConsole, violationsOf } from "./open-console.ts";
 
 const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
@@ -22,20 +23,14 @@ afterAll(async () => {
 
 beforeEach(needBrowser);
 
-async function manage<T>(method: string, path: string, body?: object): Promise<T> {
-  const headers = { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" };
-  const content = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await fetch(`${gateway.baseUrl}/api/v1${path}`, { method, headers, ...content });
-  return (await response.json()) as T;
-}
-
 interface Listed {
   readonly name: string;
   readonly enabled: boolean;
   readonly config: { readonly url: string };
 }
 
-const listed = async () => (await manage<{ data: Listed[] }>("GET", "/observability/destinations")).data;
+const listed = async () =>
+  (await manage<{ data: Listed[] }>(gateway, "GET", "/observability/destinations")).data;
 const openPage = (keys: { readonly managementKey: string } = gateway) =>
   openConsole(gateway, { path: "/destinations", keys: { managementKey: keys.managementKey } });
 
@@ -133,11 +128,11 @@ describe("destinations", () => {
 
   test("keep what was typed when the tab's key is revoked in mid-use", async () => {
     const body = { name: "Short-lived", kind: "management" };
-    const made = await manage<{ key: string; data: { hash: string } }>("POST", "/keys", body);
+    const made = await manage<{ key: string; data: { hash: string } }>(gateway, "POST", "/keys", body);
     const { page } = await openPage({ managementKey: made.key });
     await page.getByRole("button", { name: "Create a destination" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("Not to be lost");
-    await manage("DELETE", `/keys/${made.data.hash}`);
+    await manage(gateway, "DELETE", `/keys/${made.data.hash}`);
     await page.getByText("The key stopped working").waitFor({ timeout: 40_000 });
     expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Not to be lost");
   });
@@ -150,7 +145,11 @@ describe("destinations", () => {
   ] as const)("keep nobody out: %s %o", async ([colorScheme, size]) => {
     if (!(await listed()).some(({ name }) => name === longName)) {
       const config = { url: `${receiver.baseUrl}/hook/${"x".repeat(200)}` };
-      await manage("POST", "/observability/destinations", { type: "webhook", name: longName, config });
+      await manage(gateway, "POST", "/observability/destinations", {
+        type: "webhook",
+        name: longName,
+        config,
+      });
     }
     const opened = await openConsole(gateway, {
       path: "/destinations",

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bytesOf, speak, startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { manage } from "./manage.ts";
 import { needBrowser, openConsole, violationsOf } from "./open-console.ts";
 
 let gateway: TestStandalone;
@@ -16,19 +17,12 @@ beforeEach(needBrowser);
 const phone = { viewport: { width: 390, height: 844 } };
 const longName = `<b>bold</b> ${"a-very-long-name-without-a-gap".repeat(6)}`;
 
-async function manage<T>(method: string, path: string, body?: object): Promise<T> {
-  const headers = { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" };
-  const content = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await fetch(`${gateway.baseUrl}/api/v1${path}`, { method, headers, ...content });
-  return (await response.json()) as T;
-}
-
 interface Made {
   readonly key: string;
   readonly data: { readonly hash: string };
 }
 
-const makeKey = (body: object) => manage<Made>("POST", "/keys", body);
+const makeKey = (body: object) => manage<Made>(gateway, "POST", "/keys", body);
 const openKeys = (managementKey = gateway.managementKey) =>
   openConsole(gateway, { path: "/keys", keys: { managementKey } });
 
@@ -60,7 +54,7 @@ describe("keys", () => {
     const secret = String(await page.locator(".fresh-key code").textContent());
     expect(await violationsOf(opened)).toEqual([]);
     expect(await statusOf(secret)).toBe(200);
-    const { data } = await manage<{ data: Record<string, unknown>[] }>("GET", "/keys");
+    const { data } = await manage<{ data: Record<string, unknown>[] }>(gateway, "GET", "/keys");
     expect(data.find(({ name }) => name === "Voices")).toMatchObject({
       scopes: ["speech"],
       limit: 2.5,
@@ -93,7 +87,7 @@ describe("keys", () => {
     expect(await statusOf(secret)).toBe(200);
     await expect.poll(() => statusOf(made.key), { timeout: 10_000 }).toBe(401);
     // The old one goes, so that each button is there once.
-    await manage("DELETE", `/keys/${made.data.hash}`);
+    await manage(gateway, "DELETE", `/keys/${made.data.hash}`);
     await page.reload();
     await page.getByRole("button", { name: "Disable Worker" }).click();
     await page.keyboard.press("Escape");
@@ -117,7 +111,7 @@ describe("keys", () => {
     expect(await statusOf(key)).toBe(200);
     let spent = 0;
     await waitUntil(async () => {
-      const { data } = await manage<{ data: { name: string; usage: number }[] }>("GET", "/keys");
+      const { data } = await manage<{ data: { name: string; usage: number }[] }>(gateway, "GET", "/keys");
       spent = data.find(({ name }) => name === longName)?.usage ?? 0;
       return spent > 0;
     });
@@ -148,7 +142,7 @@ describe("keys", () => {
     const { page } = await openKeys(key);
     await page.getByRole("button", { name: "Create a key" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("Not to be lost");
-    await manage("DELETE", `/keys/${data.hash}`);
+    await manage(gateway, "DELETE", `/keys/${data.hash}`);
     await page.getByText("The key stopped working").waitFor({ timeout: 40_000 });
     await page.getByRole("textbox", { name: "Management key" }).fill(gateway.managementKey);
     await page.getByRole("button", { name: "Use this key" }).click();

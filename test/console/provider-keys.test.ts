@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestStandalone, type TestStandalone } from "../support/processes/standalone.ts";
+import { manage } from "./manage.ts";
 import { needBrowser, openConsole, violationsOf } from "./open-console.ts";
 
 let gateway: TestStandalone;
@@ -16,20 +17,13 @@ const phone = { viewport: { width: 390, height: 844 } };
 const longName = `<b>bold</b> ${"a-very-long-name-without-a-gap".repeat(6)}`;
 const secret = "sk-a-secret-of-a-provider-0123456789";
 
-async function manage<T>(method: string, path: string, body?: object): Promise<T> {
-  const headers = { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" };
-  const content = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await fetch(`${gateway.baseUrl}/api/v1${path}`, { method, headers, ...content });
-  return (await response.json()) as T;
-}
-
 interface Stored {
   readonly provider: string;
   readonly label: string;
   readonly disabled: boolean;
 }
 
-const stored = async () => (await manage<{ data: Stored[] }>("GET", "/byok")).data;
+const stored = async () => (await manage<{ data: Stored[] }>(gateway, "GET", "/byok")).data;
 const openPage = () => openConsole(gateway, { path: "/provider-keys", keys: gateway });
 
 describe("provider keys", () => {
@@ -125,14 +119,14 @@ describe("provider keys", () => {
 
   test("keep what was typed when the tab's key is revoked in mid-use", async () => {
     const body = { name: "Short-lived", kind: "management" };
-    const made = await manage<{ key: string; data: { hash: string } }>("POST", "/keys", body);
+    const made = await manage<{ key: string; data: { hash: string } }>(gateway, "POST", "/keys", body);
     const { page } = await openConsole(gateway, {
       path: "/provider-keys",
       keys: { managementKey: made.key },
     });
     await page.getByRole("button", { name: "Add a provider key" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("Not to be lost");
-    await manage("DELETE", `/keys/${made.data.hash}`);
+    await manage(gateway, "DELETE", `/keys/${made.data.hash}`);
     await page.getByText("The key stopped working").waitFor({ timeout: 40_000 });
     expect(await page.getByLabel("Name").inputValue()).toBe("Not to be lost");
   });
